@@ -20,6 +20,9 @@ install(FILES ${PROJECT_BINARY_DIR}/tslab-config.cmake ${PROJECT_BINARY_DIR}/tsl
 # For gdb (docs/diagnostics.md).
 install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/tslab.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tslab RENAME tslab-gdb.py)
 
+# A page of what a process does and when, by bpftrace (docs/tracing.md).
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/tslab-timeline TYPE BIN)
+
 # Where directories lie to each other; packagers may give them as absolute paths.
 file(RELATIVE_PATH pkgconfig_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 file(RELATIVE_PATH libdir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})

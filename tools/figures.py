@@ -56,7 +56,7 @@ def markdown(name, found):
 
 def python(found):
     text = HEAD
-    for name in ("TOTAL_FIGURES", "PROCESS_FIGURES", "BOARD_FIGURES", "CLASS_COUNTED", "CLASS_FIGURES", "LABEL_FIGURES", "LABEL_LIMIT_FIGURES"):
+    for name in ("TOTAL_FIGURES", "PROCESS_FIGURES", "CLASS_COUNTED", "CLASS_FIGURES", "LABEL_FIGURES", "LABEL_LIMIT_FIGURES"):
         text += f"\n{name} = (\n"
         text += "".join(f'    ("{row[0]}", "{UNITS[row[1]]}", "{KINDS[row[2]]}", "{row[3]}"),\n' for row in found[name]) + ")\n"
     return text + "\nACCOUNTS = (\n" + "".join(f'    "{row[0]}",\n' for row in found["ACCOUNT_FIGURES"]) + ")\n"

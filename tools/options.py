@@ -95,11 +95,11 @@ def flags(rows):
     yield "# ruff: noqa: E501\n# fmt: off\n"
     yield "from typing import NamedTuple\n\n"
     yield "class Option(NamedTuple):"
-    yield "    name: str\n    form: str\n    values: str\n    help: str\n\n"
+    yield "    name: str\n    form: str\n    values: str\n    help: str\n    changeable: bool  # while the program runs\n\n"
     yield "OPTIONS = ("
     for row in rows:
         words = [row.name, row.form(), row.range(), row.doc]
-        yield "    Option(" + ", ".join(f'"{word}"' for word in words) + "),"
+        yield "    Option(" + ", ".join(f'"{word}"' for word in words) + f", {row.when == 'ANY_TIME'}),"
     yield ")"
 
 

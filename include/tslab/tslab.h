@@ -185,8 +185,8 @@ TSLAB_API const char *tslab_status_name(enum tslab_status status);
 
 /* Options, as docs/options.md lists them: by name, with values as text. All can be read.
  * The program can set, for all threads: `limit_bytes`, `soft_limit_bytes`, `epoch_limits`, `epoch_policy`, `purge`,
- * `purge_delay_ms`, `retain_bytes`, `retain_limit_bytes`, `cache_bytes`, `stats`, `profile`, `trace`. Each thread
- * follows the new value from its next operation on.
+ * `purge_delay_ms`, `retain_bytes`, `retain_limit_bytes`, `cache_bytes`, `stats`, `profile`. Each thread follows the
+ * new value from its next operation on.
  * The file of `stats` and `profile` may be named once, and then stays: the new value names no other.
  * limit_bytes and soft_limit_bytes are members of struct tslab_limits. If two threads set limits at the same time, one
  * of the two changes may be lost.

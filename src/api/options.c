@@ -4,13 +4,10 @@
 #include <tslab/tslab.h>
 
 #include "common/option.h"
-#include "common/trace.h"
 #include "malloc/current_thread.h"
-#include "malloc/program_threads.h"
 #include "os/fatal.h"
 #include "os/text.h"
 #include "report/profile.h"
-#include "report/report_timer.h"
 #include "space/limit.h"
 
 /* Starts the engine, so that the options are read, and its start does not read them later. */
@@ -66,7 +63,7 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
     if (!option_may_change(option)) {
         return TSLAB_FIXED;
     }
-    if (!TSLAB_REPORTS && (option == OPTION_STATS || option == OPTION_PROFILE || option == OPTION_TRACE)) {
+    if (!TSLAB_REPORTS && (option == OPTION_STATS || option == OPTION_PROFILE)) {
         return TSLAB_UNSUPPORTED;
     }
     begin_options();
@@ -81,15 +78,6 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
         limit_get(&limits_now);
         *(option == OPTION_LIMIT_BYTES ? &limits_now.hard_bytes : &limits_now.soft_bytes) = option_get(option);
         current_thread_set_limits(&limits_now);
-    } else if (TSLAB_REPORTS && option == OPTION_STATS && option_number_of(option_get(OPTION_STATS)) != 0) {
-        const bool was_watched = trace_is_watched();
-        report_timer_arm();
-        if (!was_watched) { /* the keeper has no descriptors of the program's. It may be the one that calls where it was
-                             */
-            program_threads_renew_keeper();
-        }
-    } else if (TSLAB_REPORTS && option == OPTION_TRACE) {
-        return timeline_begin_now() ? TSLAB_OK : TSLAB_INVALID;
     } else if (TSLAB_REPORTS && option == OPTION_PROFILE) {
         return profile_set(option_get(OPTION_PROFILE)) ? TSLAB_OK : TSLAB_NO_MEMORY;
     }

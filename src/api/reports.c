@@ -6,11 +6,12 @@
 
 #include "audit/accounts.h"
 #include "common/option.h"
+#include "common/trace.h"
 #include "malloc/exit_check.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/sink.h"
-#include "report/live_view.h"
+#include "report/channel.h"
 #include "report/profile.h"
 #include "report/report_timer.h"
 #include "report/sized_structs.h"
@@ -81,13 +82,12 @@ __attribute__((constructor(102))) static void prepare_reports(void)
     if (!TSLAB_TSAN && os_has_thread_sanitizer()) {
         return;
     }
-    if (option_get(OPTION_STATS) != 0 || option_get(OPTION_STATS_SIGNAL) != 0) {
-        sink_keep_stderr();
+    if (option_get(OPTION_STATS) != 0 || option_get(OPTION_STATS_SIGNAL) != 0 || option_get(OPTION_EXPORT) != 0) {
+        trace.keeps = sink_keep_stderr();
     }
     report_timer_start(write_report);
-    accounts_start_timeline();
     if (option_get(OPTION_EXPORT) != 0) {
-        board_start();
+        channel_start();
     }
     (void)profile_set(option_get(OPTION_PROFILE));
 }

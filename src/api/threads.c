@@ -170,7 +170,7 @@ __attribute__((constructor(103))) static void begin_to_count(void)
     os_watch_threads();
     if (!heap_serves_malloc) {
         store_plain(&company.is_over, 1);
-    } else if (option_get(OPTION_KEEPER) == KEEPER_BESIDE_THREADS) {
+    } else if (program_threads_keeper_wanted() == KEEPER_BESIDE_THREADS) {
         helper_thread_note();
     }
 }

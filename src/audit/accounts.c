@@ -3,8 +3,6 @@
 
 #include "audit/census.h"
 #include "common/metadata.h"
-#include "common/record_ring.h"
-#include "common/timeline.h"
 #include "os/fatal.h"
 #include "os/file.h"
 #include "os/os.h"
@@ -40,27 +38,48 @@ static void account_add(struct account *account, uint64_t bytes, uint64_t untouc
 }
 
 /* Which pages of the arena have memory, as the kernel tells in /proc/self/pagemap, by an entry for each page, whose
- * highest bit says so. The engine knows which pages it handed out (pages.h); a program may have written to fewer of
- * them. To ask takes system calls, one for each half MiB, so only reports do. Where the kernel does not tell, all pages
- * that were handed out count. */
+ * highest bit says so, or by mincore, by a byte, whose lowest bit does. The engine knows which pages it handed out
+ * (pages.h); a program may have written to fewer of them. To ask takes system calls, so only reports do. Where the
+ * kernel does not tell, all pages that were handed out count. */
+enum { PAGES_AT_ONCE = 1024 };
 struct resident {
-    int file;              /* -1: the kernel does not tell */
-    size_t first, count;   /* the pages that were read last, by their numbers */
-    uint64_t entries[128]; /* what the kernel tells of these */
+    enum resident_by by;
+    int file;            /* -1: the kernel does not tell */
+    size_t first, count; /* the pages that were asked for last, by their numbers */
+    union {
+        uint64_t entries[PAGES_AT_ONCE / sizeof(uint64_t)];
+        unsigned char bytes[PAGES_AT_ONCE];
+    } told;
 };
+
+static void ask_for_pages(struct resident *resident, size_t page)
+{
+    const size_t entry = sizeof resident->told.entries[0];
+    resident->first = page;
+    if (resident->by == RESIDENT_BY_FILE) {
+        resident->count = os_read_at(resident->file, page * entry, &resident->told, sizeof resident->told) / entry;
+        return;
+    }
+    /* It refuses pages that are not mapped, which may lie behind this one. */
+    resident->count = PAGES_AT_ONCE;
+    while (resident->count != 0 && !os_pages_resident(page, resident->count, resident->told.bytes)) {
+        resident->count /= PAGES_AT_ONCE >> 5;
+    }
+    invariant(resident->count <= PAGES_AT_ONCE);
+}
 
 static bool page_has_memory(struct resident *resident, size_t page)
 {
-    const size_t entry = sizeof resident->entries[0];
     if (page - resident->first >= resident->count) {
-        resident->first = page;
-        resident->count = os_read_at(resident->file, page * entry, resident->entries, sizeof resident->entries) / entry;
+        ask_for_pages(resident, page);
         if (resident->count == 0) {
             return true;
         }
     }
-    invariant(page - resident->first < sizeof resident->entries / entry);
-    return resident->entries[page - resident->first] >> 63 != 0;
+    const size_t at = page - resident->first;
+    invariant(at < resident->count);
+    return resident->by == RESIDENT_BY_FILE ? resident->told.entries[at] >> 63 != 0
+                                            : (resident->told.bytes[at] & 1) != 0;
 }
 
 /* The bytes of a range on pages that have memory. All of them, where the kernel does not tell. */
@@ -441,61 +460,16 @@ struct accounts_gap accounts_take(struct accounts *accounts)
     return add_up(accounts, NULL);
 }
 
-void accounts_take_resident(struct accounts *accounts)
+void accounts_take_resident(struct accounts *accounts, enum resident_by by)
 {
     /* Of pages longer than a unit, the bits of the engine do not tell enough. */
     struct resident resident;
-    resident.file = os_page_bytes() <= UNIT_BYTES ? os_open_to_read("/proc/self/pagemap") : -1;
+    const bool tells = os_page_bytes() <= UNIT_BYTES;
+    resident.by = by;
+    resident.file = !tells ? -1 : by == RESIDENT_BY_CALL ? 0 : os_open_to_read("/proc/self/pagemap");
     resident.first = resident.count = 0;
     (void)add_up(accounts, &resident);
-    if (resident.file >= 0) {
+    if (by == RESIDENT_BY_FILE && resident.file >= 0) {
         os_close(resident.file);
     }
-}
-
-/* Over time, for the timeline. The walks take at most one part in WALK_SHARE of the time. */
-
-enum { WALK_NS = 100000000, WALK_SHARE = 50 };
-
-#define NAME_AND_LINE_END(name, ...) #name "\n"
-static const char sampled_names[] = ACCOUNT_FIGURES(NAME_AND_LINE_END);
-_Static_assert(sizeof sampled_names <= RING_NAMES_BYTES, "the file has room for them");
-
-static atomic_u64 next_walk_ns;
-
-static void note_accounts(uint64_t now_ns)
-{
-    struct accounts accounts;
-    invariant(timeline_is_on());
-    (void)accounts_take(&accounts);
-    for (unsigned first = 0; first < ACCOUNTS; first += RING_WORDS) {
-        uint64_t words[RING_WORDS];
-        const unsigned count = first + RING_WORDS <= ACCOUNTS ? RING_WORDS : ACCOUNTS - first;
-        invariant(count != 0 && count <= RING_WORDS);
-        for (unsigned i = 0; i < count; i++) {
-            words[i] = account_of(&accounts, first + i)->bytes;
-        }
-        timeline_note(TIMELINE_NUMBERS, first, now_ns, words, count);
-    }
-    const uint64_t done_ns = os_now_ns();
-    const uint64_t took_ns = done_ns > now_ns ? done_ns - now_ns : 0;
-    store_plain(&next_walk_ns, done_ns + max_size(WALK_NS, took_ns * WALK_SHARE));
-}
-
-static void read_gauges(void)
-{
-    const uint64_t now_ns = os_now_ns();
-    const uint64_t words[RING_WORDS] = { os_resident_bytes(), kind_bytes(RUN_USED), kind_bytes(RUN_DIRTY),
-                                         kind_bytes(RUN_STUCK),
-                                         (uint64_t)load_plain(&arena.committed_units) << UNIT_SHIFT };
-    invariant(timeline.sample == read_gauges);
-    timeline_note(TIMELINE_MEMORY, 0, now_ns, words, RING_WORDS);
-    if (now_ns >= load_plain(&next_walk_ns)) {
-        note_accounts(now_ns);
-    }
-}
-
-void accounts_start_timeline(void)
-{
-    timeline_start(read_gauges, sampled_names);
 }

@@ -55,14 +55,13 @@ struct accounts_gap {
  * that were handed out count as touched. */
 struct accounts_gap accounts_take(struct accounts *accounts);
 
-/* The same for a report: pages that the program has not touched are told apart, where the kernel tells. */
-void accounts_take_resident(struct accounts *accounts);
+/* The same for a report: pages that the program has not touched are told apart, where the kernel tells. It is asked by
+ * reading a file, as sandboxes expect of programs, or for the keeper's answers, which no sandbox knows, by a call that
+ * takes a tenth of the time. */
+enum resident_by { RESIDENT_BY_FILE, RESIDENT_BY_CALL };
+void accounts_take_resident(struct accounts *accounts, enum resident_by by);
 
 /* The slots of a class that all heaps have. */
 void accounts_held(unsigned class, struct class_held *held);
-
-/* Notes how much memory there is in the timeline, if an option asks for one: what is resident and what the depot counts
- * each time, and all accounts as often as their walks take little of the time. Before other threads run. */
-void accounts_start_timeline(void);
 
 #endif

@@ -16,7 +16,7 @@
 #define TSLAB_CHECKED 0
 #endif
 
-/* 0: what src/REPORTS names is left out: statistics, profiles, the timeline, the diagnosis of misuse. */
+/* 0: what src/REPORTS names is left out: statistics, profiles, the diagnosis of misuse. */
 #ifndef TSLAB_REPORTS
 #define TSLAB_REPORTS 1
 #endif

@@ -1,5 +1,5 @@
 /* All figures: a row for each, from which everything else is made that names it: the structs that reports fill in,
- * JSON, the board, tslab_stat_get, and, by tools/figures.py, the tables of docs/statistics.md and of the tools. To add
+ * JSON, tslab_stat_get, and, by tools/figures.py, the tables of docs/statistics.md and of the tools. To add
  * a figure is a row here, and the place where it is counted.
  *
  * X(name, unit, COUNTER (since the start, only ever grows) or GAUGE (now), help). Help is one sentence without a full
@@ -69,12 +69,7 @@
     X(waste, BYTES, GAUGE, "free parts of slabs, chunks and large runs")                                              \
     X(caches, BYTES, GAUGE, "free memory that threads keep for their next objects")                                   \
     X(retained, BYTES, GAUGE, "empty memory")                                                                         \
-    X(metadata, BYTES, GAUGE, "side tables and records of the library")
-
-/* What only the board has. */
-#define BOARD_FIGURES(X)                                                                                              \
-    X(written_ms, MS, GAUGE, "when the figures were posted: milliseconds of CLOCK_MONOTONIC")                         \
-    X(took_ms, MS, GAUGE, "how long the posting before took")                                                         \
+    X(metadata, BYTES, GAUGE, "side tables and records of the library")                                               \
     X(hard_limit_bytes, BYTES, GAUGE, "the hard limit; 0: none")                                                      \
     X(soft_limit_bytes, BYTES, GAUGE, "the soft limit; 0: none")                                                      \
     X(soft_pressure, COUNT, GAUGE, "1: near the soft limit, so nothing waits for reuse and caches are small")         \

@@ -161,84 +161,20 @@ static void tell_limits(struct text *text, enum option option, uint64_t number)
     label_limits_tell(text);
 }
 
-/* Takes the number off that may be the last part of a value. */
-static bool cut_last_number(struct slice *text, uint64_t *number)
-{
-    size_t at = text->length;
-    while (at > 0 && text->start[at - 1] != ',') {
-        at--;
-    }
-    invariant(at <= text->length);
-    const bool is_there = slice_number((struct slice){ text->start + at, text->length - at }, number);
-    if (is_there) {
-        text->length = at == 0 ? 0 : at - 1;
-    }
-    return is_there;
-}
-
 static bool parse_report(const struct option_row *row, struct slice text, struct option_value *value)
 {
-    uint64_t interval_ms = 0;
-    const bool is_form = parse_number(row, slice_cut(&text, ','), value);
-    (void)cut_last_number(&text, &interval_ms);
-    invariant(!is_form || value->number < 1 << CHOICE_SHIFT);
-    value->number |= interval_ms << CHOICE_SHIFT;
+    const bool is_number = parse_number(row, slice_cut(&text, ','), value);
     value->path = text;
-    return is_form && interval_ms <= INTERVAL_MS_MOST;
-}
-
-static void tell_path(struct text *text, enum option option)
-{
-    const char *const path = option_path(option);
-    invariant(strlen(path) <= OPTION_PATH_MOST);
-    if (path[0] != 0) {
-        text_string(text, ",");
-        text_foreign(text, path);
-    }
+    return is_number;
 }
 
 static void tell_report(struct text *text, enum option option, uint64_t number)
 {
-    text_number(text, option_choice_of(number), 0);
-    tell_path(text, option);
-    if (option_number_of(number) != 0) {
-        text_string(text, ",");
-        text_number(text, option_number_of(number), 0);
-    }
-}
-
-static bool parse_profile(const struct option_row *row, struct slice text, struct option_value *value)
-{
-    const bool is_rate = parse_number(row, slice_cut(&text, ','), value);
-    value->path = text;
-    return is_rate;
-}
-
-static void tell_profile(struct text *text, enum option option, uint64_t number)
-{
+    const char *const path = option_path(option);
+    invariant(strlen(path) <= OPTION_PATH_MOST);
     text_number(text, number, 0);
-    tell_path(text, option);
-}
-
-/* A number alone is a file. */
-static bool parse_trace(const struct option_row *row, struct slice text, struct option_value *value)
-{
-    value->path = text;
-    invariant(row->fallback >= row->smallest && row->fallback <= row->largest);
-    if (memchr(text.start, ',', text.length) == NULL || !cut_last_number(&value->path, &value->number)) {
-        value->number = row->fallback;
-    }
-    return value->number >= row->smallest && value->number <= row->largest &&
-           (value->path.length > 0) == (text.length > 0);
-}
-
-static void tell_trace(struct text *text, enum option option, uint64_t number)
-{
-    if (option_path(option)[0] != 0) {
-        text_foreign(text, option_path(option));
-        text_string(text, ",");
-        text_number(text, number, 0);
-    }
+    text_string(text, path[0] != 0 ? "," : "");
+    text_foreign(text, path);
 }
 
 static const struct {
@@ -250,9 +186,7 @@ static const struct {
     [KIND_CHOICE] = { parse_choice, tell_choice, "unknown value" },
     [KIND_SIGNAL] = { parse_signal, tell_signal, "not a usable signal" },
     [KIND_LIMITS] = { parse_limits, tell_limits, "not a list of limits" },
-    [KIND_REPORT] = { parse_report, tell_report, "not a way to report" },
-    [KIND_PROFILE] = { parse_profile, tell_profile, "not a way to sample" },
-    [KIND_TRACE] = { parse_trace, tell_trace, "not a file for a timeline" },
+    [KIND_REPORT] = { parse_report, tell_report, "not a number, and a file" },
 };
 
 static bool parse_value(enum option option, struct slice text, struct option_value *value)

@@ -31,9 +31,9 @@ struct text;
 
 /* How an option's value is written, and what its number then is. KIND_NUMBER: a number in the unit that `values` names.
  * KIND_CHOICE: one of `values`, by its place; the number that stands for the capital letters is above it. The others
- * are as `values` says: the number of KIND_REPORT is its form with the milliseconds above it, of KIND_LIMITS the
- * length, and the limits are in quota.h. */
-enum option_kind { KIND_NUMBER, KIND_CHOICE, KIND_SIGNAL, KIND_LIMITS, KIND_REPORT, KIND_PROFILE, KIND_TRACE };
+ * are as `values` says: KIND_REPORT is a number and a file, and the number of KIND_LIMITS is the length, for the limits
+ * are in quota.h. */
+enum option_kind { KIND_NUMBER, KIND_CHOICE, KIND_SIGNAL, KIND_LIMITS, KIND_REPORT };
 
 /* When an option is set. FOR_TESTS: at the start, by tests and measurements; users need not know it. */
 enum option_when { ANY_TIME, AT_START, FOR_TESTS };
@@ -65,17 +65,14 @@ enum option_when { ANY_TIME, AT_START, FOR_TESTS };
       "limit on all thread caches together; 0: 64 MiB, or an eighth of the memory in use if that is more")             \
     X(HUGE_PAGES, huge_pages, KIND_CHOICE, HUGE_PAGES_ADAPTIVE, 0, 0, "adaptive, always, never", AT_START,             \
       "which memory may have huge pages; adaptive: where a large program grows")                                       \
-    X(STATS, stats, KIND_REPORT, 0, 0, 2, "FORM[,FILE][,MS], FORM 0 to 2, FILE up to 255 bytes, MS up to 86400000",    \
-      ANY_TIME,                                                                                                        \
-      "statistics at exit (0: none, 1: a summary, 2: JSON) and every MS milliseconds, "                                \
+    X(STATS, stats, KIND_REPORT, 0, 0, 2, "FORM[,FILE], FORM 0 to 2, FILE up to 255 bytes", ANY_TIME,                  \
+      "statistics at exit (0: none, 1: a summary, 2: JSON), "                                                          \
       "on stderr or in FILE, where %p is the process, %e the program, %n a count")                                     \
     X(STATS_SIGNAL, stats_signal, KIND_SIGNAL, 0, 0, 64, "USR1 USR2 URG IO WINCH, or 34-64", AT_START,                 \
       "signal that triggers a report; 0: none")                                                                        \
-    X(PROFILE, profile, KIND_PROFILE, 0, 0, TIB, "BYTES[,FILE], BYTES 0 to 1T, FILE up to 255 bytes", ANY_TIME,        \
+    X(PROFILE, profile, KIND_REPORT, 0, 0, TIB, "BYTES[,FILE], BYTES 0 to 1T, FILE up to 255 bytes", ANY_TIME,         \
       "heap profiler: mean bytes between samples, such as 512K, and the file that gets the "                           \
       "profile at exit and with each report; 0: off")                                                                  \
-    X(TRACE, trace, KIND_TRACE, 4 * MIB, 64 * KIB, GIB, "FILE[,BYTES], FILE up to 255 bytes, BYTES 64K to 1G",         \
-      ANY_TIME, "the file that gets a timeline of the newest events, in 4M or so many BYTES")                          \
     X(EXPORT, export, KIND_NUMBER, 0, 0, 1, "", AT_START,                                                              \
       "1: processes of the same user can read live statistics (tslab top)")                                            \
     X(MAGAZINES, magazines, KIND_NUMBER, !GUARDED, 0, !GUARDED, "", FOR_TESTS, "0 turns the thread caches off")        \
@@ -99,9 +96,9 @@ static inline uint64_t option_get(enum option option)
 enum work_policy { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL, WORK_MANUAL };
 enum purge_policy { PURGE_ADAPTIVE, PURGE_EAGER, PURGE_LAZY, PURGE_NEVER };
 enum huge_pages { HUGE_PAGES_ADAPTIVE, HUGE_PAGES_ALWAYS, HUGE_PAGES_NEVER };
-enum { CHOICE_SHIFT = 3, INTERVAL_MS_MOST = 86400000 };
+enum { CHOICE_SHIFT = 3 };
 
-/* Without a form, statistics are written only while the program runs: by an interval, or a signal. */
+/* Without a form, statistics are written only when a signal asks for them. */
 enum stats_form { STATS_NONE, STATS_SUMMARY, STATS_JSON };
 
 static inline unsigned option_choice_of(uint64_t value)
@@ -119,7 +116,7 @@ static inline unsigned option_choice(enum option option)
     return option_choice_of(option_get(option));
 }
 
-/* The file that an option's value names, or an empty string: of stats, profile and trace. One that has none may get one
+/* The file that an option's value names, or an empty string: of stats and profile. One that has none may get one
  * while the program runs, and keeps it. */
 enum { OPTION_PATH_MOST = 255 };
 const char *option_path(enum option option);

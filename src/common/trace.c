@@ -1,4 +1,6 @@
 /* Whom the engine tells, filled in by what is above it. */
 #include "common/trace.h"
 
-struct trace trace;
+#include <unistd.h>
+
+struct trace trace = { .keeps = STDERR_FILENO };

@@ -1,6 +1,5 @@
-/* All that the engine tells of what it does: to tracers (probe.h), to the timeline (timeline.h), and to whoever writes
- * reports while the program runs, above the engine (report/report_timer.h). The engine's files include this header and
- * know of nothing above it.
+/* All that the engine tells of what it does: to tracers (probe.h), and to whoever writes reports while the program
+ * runs, above the engine (report/report_timer.h). The engine's files include this header and know of nothing above it.
  *
  * Nothing here is on the fast path. Where nobody listens, a call costs a load and a branch at most.
  *
@@ -11,7 +10,6 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/probe.h"
-#include "common/timeline.h"
 #include "os/os.h"
 
 /* What is called when it is time to look whether a report is due. Set before there are threads. */
@@ -20,8 +18,7 @@ struct trace {
     void (*after_slow)(void);
     void (*from_keeper)(void);
     void (*in_child)(void); /* set also where is_watched is 0 */
-    atomic_u32
-        *_Atomic bell; /* other processes ring it when they ask for something (report/inbox.h). NULL: they cannot */
+    int keeps;              /* the descriptor of the standard error for reports, which the keeper keeps */
 };
 
 extern struct trace trace;
@@ -37,9 +34,6 @@ static inline void trace_after_slow(void)
     if (trace_is_watched()) {
         trace.after_slow();
     }
-    if (timeline_is_on()) {
-        timeline_sample();
-    }
 }
 
 /* The keeper comes by. It has no record. */
@@ -47,9 +41,6 @@ static inline void trace_from_keeper(void)
 {
     if (trace_is_watched()) {
         trace.from_keeper();
-    }
-    if (timeline_is_on()) {
-        timeline_sample();
     }
 }
 
@@ -63,7 +54,7 @@ static inline void trace_in_child(void)
 
 /* What only tracers are told: a slow operation for slots or objects of `bytes` (enum slow_reason); slabs and large
  * blocks that come and go; that a malloc or free looks at some slabs, and gives their free pages of at least so many
- * bytes back; that a malloc has the system fill a huge page. */
+ * bytes back; that a malloc has the system fill a huge page; the life of epochs; purges; limits that are reached. */
 #define trace_slow(reason, bytes)                        PROBE2(slow, reason, bytes)
 #define trace_slab_open(start, slot_bytes, epoch, clean) PROBE4(slab_open, start, slot_bytes, epoch, clean)
 #define trace_slab_recycle(start, slot_bytes, epoch)     PROBE3(slab_recycle, start, slot_bytes, epoch)
@@ -72,58 +63,11 @@ static inline void trace_in_child(void)
 #define trace_sweep(min_bytes)                           PROBE1(sweep, min_bytes)
 #define trace_huge_fill(start)                           PROBE1(huge_fill, start)
 
-/* The start of something that may take long, and its end. 0: the timeline is off. */
-static inline uint64_t trace_begin(void)
-{
-    return timeline_is_on() ? os_now_ns() : 0;
-}
-
-static inline void trace_end(uint64_t begun_ns, enum timeline_operation operation, size_t bytes)
-{
-    if (TSLAB_REPORTS && unlikely(begun_ns != 0)) {
-        timeline_note_if_long(begun_ns, operation, bytes);
-    }
-}
-
-static inline void trace_epoch_open(uint64_t value, const char *label)
-{
-    PROBE2(epoch_open, value, label);
-    timeline_epoch(TIMELINE_EPOCH_OPEN, value, label);
-}
-
-static inline void trace_epoch_close(uint64_t value)
-{
-    PROBE1(epoch_close, value);
-    timeline_epoch(TIMELINE_EPOCH_CLOSE, value, NULL);
-}
-
-static inline void trace_epoch_end(uint64_t value)
-{
-    PROBE1(epoch_end, value);
-    timeline_epoch(TIMELINE_EPOCH_END, value, NULL);
-}
-
-static inline uint64_t trace_purge_begin(const void *start, size_t bytes)
-{
-    const uint64_t begun_ns = trace_begin();
-    PROBE2(purge_begin, start, bytes);
-    return begun_ns;
-}
-
-static inline void trace_purge_end(uint64_t begun_ns, const void *start, size_t bytes, bool granted)
-{
-    if (TSLAB_REPORTS && unlikely(begun_ns != 0)) {
-        timeline_note_purge(begun_ns, start, bytes, granted);
-    }
-    PROBE3(purge_end, start, bytes, granted);
-}
-
-static inline void trace_limit(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch)
-{
-    PROBE4(limit, kind, used_bytes, wanted_bytes, epoch);
-    if (timeline_is_on()) {
-        timeline_note_limit(kind, used_bytes, wanted_bytes, epoch);
-    }
-}
+#define trace_epoch_open(value, label)         PROBE2(epoch_open, value, label)
+#define trace_epoch_close(value)               PROBE1(epoch_close, value)
+#define trace_epoch_end(value)                 PROBE1(epoch_end, value)
+#define trace_purge_begin(start, bytes)        PROBE2(purge_begin, start, bytes)
+#define trace_purge_end(start, bytes, granted) PROBE3(purge_end, start, bytes, granted)
+#define trace_limit(kind, used, wanted, epoch) PROBE4(limit, kind, used, wanted, epoch)
 
 #endif

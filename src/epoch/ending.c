@@ -378,14 +378,12 @@ always_inline int end_by(ending_verb *verb, struct thread *thread, uint64_t valu
                          struct tslab_epoch_report *report)
 {
     struct survivors_line line;
-    const uint64_t begun_ns = trace_begin();
     ending_lock_gate(thread, &line);
     const int status = verb(thread, value, reclaims, report);
     if (VERIFIES) {
         verify_record(value);
     }
     ending_unlock_gate(thread);
-    trace_end(begun_ns, TIMELINE_CLOSE, 0);
     return status;
 }
 

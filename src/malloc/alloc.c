@@ -180,7 +180,6 @@ static noinline void *resize_any(void *given, size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    const uint64_t begun_ns = trace_begin();
     void *moved = p;
     const size_t kept = min_size(usable, size);
     if (GUARDED && room.zero_when_free) {
@@ -200,7 +199,6 @@ static noinline void *resize_any(void *given, size_t size)
         }
     }
     current_thread_put(thread);
-    trace_end(begun_ns, TIMELINE_REALLOC, size);
     if (moved == NULL) {
         errno = ENOMEM;
     } else if (GUARDED) {

@@ -186,7 +186,7 @@ __attribute__((constructor(101))) static void engine_constructor(int count, char
 /* The last of the constructors: reports are prepared, and libc's own functions are found. */
 __attribute__((constructor(104))) static void program_threads_constructor(void)
 {
-    if (option_get(OPTION_KEEPER) != KEEPER_ALWAYS) {
+    if (program_threads_keeper_wanted() != KEEPER_ALWAYS) {
         return;
     }
     helper_thread_note();

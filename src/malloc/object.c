@@ -91,7 +91,6 @@ static void *alloc_ambient(struct thread *thread, struct hold *hold, size_t size
 
 noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned class, bool *zero)
 {
-    const uint64_t begun_ns = trace_begin();
     struct thread *thread = current_thread_get();
     if (thread == NULL) {
         return or_enomem(NULL);
@@ -109,7 +108,6 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
         verify_often(thread);
     }
     current_thread_put(thread);
-    trace_end(begun_ns, TIMELINE_MALLOC, size);
     if (unlikely(p == NULL)) {
         limit_no_memory(size - SEAL_BYTES);
     }
@@ -277,7 +275,6 @@ static noinline void free_without_record(void *p)
 noinline void object_free_slow(void *p)
 {
     struct thread *const thread = front_current->thread;
-    const uint64_t begun_ns = trace_begin();
     if (p == NULL) {
         return;
     }
@@ -286,7 +283,6 @@ noinline void object_free_slow(void *p)
     } else {
         free_without_record(p);
     }
-    trace_end(begun_ns, TIMELINE_FREE, 0);
 }
 
 void *object_begin_checked(void *p, size_t size)
@@ -359,7 +355,6 @@ struct epoch *object_epoch(const void *p)
 
 size_t object_trim(void)
 {
-    const uint64_t begun_ns = trace_begin();
     struct thread *thread = current_thread_get();
     if (thread == NULL) {
         return 0;
@@ -378,7 +373,6 @@ size_t object_trim(void)
         verify_if_alone(thread);
     }
     current_thread_put(thread);
-    trace_end(begun_ns, TIMELINE_TRIM, bytes);
     return bytes;
 }
 

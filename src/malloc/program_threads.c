@@ -26,9 +26,14 @@ static bool is_kept(void)
     return load_seq_cst(&company.is_kept) != 0;
 }
 
+enum keeper_wanted program_threads_keeper_wanted(void)
+{
+    return option_get(OPTION_EXPORT) != 0 ? KEEPER_ALWAYS : (enum keeper_wanted)option_get(OPTION_KEEPER);
+}
+
 static bool should_be_kept(void)
 {
-    const uint64_t wanted = option_get(OPTION_KEEPER);
+    const enum keeper_wanted wanted = program_threads_keeper_wanted();
     const uint32_t least = wanted == KEEPER_ALWAYS ? 1 : 2;
     return wanted != KEEPER_NEVER && load_seq_cst(&company.threads) >= least && load_plain(&company.is_barred) == 0 &&
            load_plain(&company.is_over) == 0 && !TSLAB_SIM;
@@ -178,18 +183,6 @@ bool program_threads_make_room(void)
     store_plain(&company.is_barred, 1);
     leave(stay);
     return true;
-}
-
-void program_threads_renew_keeper(void)
-{
-    if (is_kept()) {
-        const struct stay stay = enter();
-        if (is_kept()) {
-            end();
-            store_plain(&company.lives_lately, 0); /* the other one begins in any case */
-        }
-        leave(stay);
-    }
 }
 
 void program_threads_is_gone(void)

@@ -29,8 +29,10 @@
 typedef int program_threads_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *),
                                    void *argument);
 
-/* The values of the option. */
+/* The values of the option. Where other processes may ask for something (option export), the keeper answers, so there
+ * is always one. */
 enum keeper_wanted { KEEPER_NEVER, KEEPER_BESIDE_THREADS, KEEPER_ALWAYS };
+enum keeper_wanted program_threads_keeper_wanted(void);
 
 struct program_threads {
     struct lock lock;
@@ -69,9 +71,6 @@ void program_threads_settle(void);
 /* Called when the system has refused the program a thread. Ends the keeper, so that the program can have its thread,
  * and bars another keeper. False: there was no keeper. */
 bool program_threads_make_room(void);
-
-/* Ends the keeper and starts another one, which sees the options that were set. */
-void program_threads_renew_keeper(void);
 
 /* Called in the child of a fork, with the lock held: only the calling thread is left. */
 void program_threads_is_gone(void);

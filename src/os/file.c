@@ -1,15 +1,19 @@
-/* Files. A failing write raises no signal, and room for a mapping is reserved before it is mapped. */
+/* Files. A failing write raises no signal. */
 #include "os/file.h"
 
 #include "base/bits.h"
+#include "os/newer.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -167,46 +171,38 @@ void os_close(int fd)
     errno = saved;
 }
 
-static bool reserve(int fd, size_t bytes)
+per_thread bool os_never_waits;
+
+/* Whether there is room, at last, for as much as a pipe takes at once. */
+static bool has_room(int fd)
 {
-    struct rlimit most;
-    long done;
-    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && bytes > most.rlim_cur) {
-        errno = EFBIG; /* the kernel would send a signal, too */
-        return false;
-    }
-    do {
-        done = syscall(SYS_fallocate, fd, 0, 0L, (off_t)bytes);
-    } while (done != 0 && errno == EINTR);
-    return done == 0;
+    const struct timespec most = { .tv_nsec = WRITE_MS_MOST * 1000000L };
+    struct pollfd wanted = { .fd = fd, .events = POLLOUT };
+    return syscall(SYS_ppoll, &wanted, 1, &most, NULL, 0) == 1 && (wanted.revents & POLLOUT) != 0;
 }
 
-/* With all its room at once: a page of a mapping that the disk has no room for would end the program. */
-void *os_new_shared_file(const char *path, size_t bytes, int *why)
+/* Another writer may take the room first. Where the kernel knows no write that does not wait, this one then waits. */
+static ssize_t write_at_once(int fd, const char *text, size_t length)
 {
-    const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY;
-    const int saved = errno;
-    void *start = MAP_FAILED;
-    const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, S_IRUSR | S_IWUSR);
-    if (fd >= 0 && reserve(fd, bytes)) {
-        start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    const struct iovec part = { (void *)(uintptr_t)text, min_size(length, PIPE_BUF) };
+    if (!has_room(fd)) {
+        return -1;
     }
-    *why = start == MAP_FAILED ? errno : 0;
-    if (fd >= 0) {
-        if (start == MAP_FAILED) {
-            (void)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
-        }
-        os_close(fd);
-    }
-    errno = saved;
-    return start == MAP_FAILED ? NULL : start;
+    const ssize_t n = syscall(SYS_pwritev2, fd, &part, 1, -1L, -1L, RWF_NOWAIT);
+    return n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)
+               ? n
+               : syscall(SYS_write, fd, part.iov_base, part.iov_len);
 }
 
 static bool write_all(int fd, const char *text, size_t length)
 {
+    enum { TRIES = 16 };
+    struct os_file file;
+    const bool never_waits = os_never_waits && os_file_of(fd, &file) && !S_ISREG(file.mode);
+    unsigned tries = 0;
     while (length > 0) {
-        const ssize_t n = syscall(SYS_write, fd, text, length);
-        if (n < 0 && errno == EINTR) {
+        const ssize_t n = never_waits ? write_at_once(fd, text, length) : syscall(SYS_write, fd, text, length);
+        if (n < 0 && (errno == EINTR || (never_waits && errno == EAGAIN && ++tries < TRIES))) {
             continue;
         }
         if (n <= 0) {

@@ -6,6 +6,7 @@
 #ifndef TSLAB_OS_FILE_H
 #define TSLAB_OS_FILE_H
 
+#include "base/bits.h"
 #include "base/build.h"
 
 #include <stdbool.h>
@@ -50,16 +51,14 @@ enum { OS_NOT_OURS = -1 };
 int os_open_to_append(const char *path, int *why);
 void os_close(int fd);
 
-/* Makes a new file with room for so many bytes, for this user alone, and maps it to be shared with whoever reads it.
- * Never touches a file that is there. *why says what went wrong, by the number of an error: EEXIST when the file is
- * there. */
-void *os_new_shared_file(const char *path, size_t bytes, int *why);
-
 /* What such a number means. */
 const char *os_why(int why);
 
 /* Writes all of the text. False when it could not: the rest is lost, silently, for there is nobody to tell. Raises no
- * signal where the reader is gone or a file may not grow. */
+ * signal where the reader is gone or a file may not grow. It waits for a reader that is slow, unless the thread never
+ * waits: then it gives up when there has been no room for WRITE_MS_MOST. */
 bool os_write(int fd, const char *text, size_t length);
+enum { WRITE_MS_MOST = 100 };
+extern per_thread bool os_never_waits;
 
 #endif

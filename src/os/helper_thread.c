@@ -50,18 +50,44 @@ static void lower_priority(void)
     }
 }
 
-bool helper_thread_make(const char *name, bool has_files)
+static per_thread bool is_apart;
+
+/* The first call alone makes the table the thread's own; the others close what is left below. */
+static bool have_own_files(int keeps)
+{
+    const unsigned above = (unsigned)keeps + 1;
+    invariant(keeps == -1 || keeps >= STDERR_FILENO);
+    if (syscall(SYS_close_range, above, ~0u, CLOSE_RANGE_UNSHARE) != 0) {
+        return false;
+    }
+    if (keeps > STDERR_FILENO) {
+        (void)syscall(SYS_dup3, keeps, STDERR_FILENO, 0);
+        (void)syscall(SYS_close_range, STDERR_FILENO + 1u, (unsigned)keeps, 0);
+    }
+    if (keeps != -1) {
+        (void)syscall(SYS_close_range, 0u, STDERR_FILENO - 1u, 0);
+    }
+    return true;
+}
+
+bool helper_thread_make(const char *name, int keeps)
 {
     const int saved = errno;
-    bool is_apart = false;
+    invariant(!is_apart);
+    os_never_waits = true;
     invariant(strlen(name) < 16);
     if (prctl(PR_GET_SECCOMP) == at_start.filter) {
-        is_apart = has_files && syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) == 0;
+        is_apart = have_own_files(keeps);
         use_all_processors();
         lower_priority();
         (void)prctl(PR_SET_NAME, name);
     }
     errno = saved;
+    return is_apart;
+}
+
+bool helper_thread_is_apart(void)
+{
     return is_apart;
 }
 

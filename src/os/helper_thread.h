@@ -20,10 +20,14 @@
 /* Notes which processors the process may use, and whether it has a filter. */
 void helper_thread_note(void);
 
-/* Sets the calling thread apart, and names it, in at most 15 characters. has_files: its table of descriptors becomes
- * its own, and empty, where the kernel can. Otherwise the table stays that of the process. Returns whether the thread
- * has a table of its own. */
-bool helper_thread_make(const char *name, bool has_files);
+/* Sets the calling thread apart, and names it, in at most 15 characters. Its table of descriptors becomes its own, and
+ * empty but for `keeps`, which becomes its standard error (-1: there is none), where the kernel can. So programs that
+ * close all descriptors close none of its own, and no child of a fork inherits one. Its os_write never waits for long.
+ * Returns whether it has such a table. */
+bool helper_thread_make(const char *name, int keeps);
+
+/* Whether the calling thread has a table of descriptors of its own. */
+bool helper_thread_is_apart(void);
 
 /* Waits until the thread with this number (os_thread_id), which was joined, is gone. Asks in a way in which libc's own
  * malloc asks for the number of processors, so that a filter should have nothing against it. */

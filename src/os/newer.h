@@ -7,11 +7,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-/* Since 3.15: locks of an open file. */
-#ifndef F_OFD_GETLK
-#define F_OFD_GETLK 36
-#endif
-
 /* Since 3.17: randomness, and files without a name. */
 #ifndef GRND_NONBLOCK
 #define GRND_NONBLOCK 1
@@ -26,14 +21,7 @@
 #endif
 #endif
 #ifndef MFD_CLOEXEC
-#define MFD_CLOEXEC       1
-#define MFD_ALLOW_SEALING 2
-#endif
-#ifndef F_ADD_SEALS
-#define F_ADD_SEALS   1033
-#define F_SEAL_SEAL   1
-#define F_SEAL_SHRINK 2
-#define F_SEAL_GROW   4
+#define MFD_CLOEXEC 1
 #endif
 
 /* Since 4.5. */
@@ -41,9 +29,16 @@
 #define MADV_FREE 8
 #endif
 
-/* Since 5.1: this mapping stays the only one that can write. */
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 16
+/* Since 4.14: a write that does not wait. */
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+#endif
+#ifndef SYS_pwritev2
+#ifdef __x86_64__
+#define SYS_pwritev2 328
+#else
+#define SYS_pwritev2 287
+#endif
 #endif
 
 /* Since 5.9. */

@@ -115,6 +115,10 @@ size_t os_resident_bytes(void);
 /* The most that was resident since the program was started, in bytes; 0 when the system does not tell. */
 size_t os_peak_resident_bytes(void);
 
+/* Which of some pages of this process are resident, by number: the lowest bit of each byte. False: one of them is not
+ * mapped. */
+bool os_pages_resident(size_t first, size_t count, unsigned char *bytes);
+
 /* A number that cannot be guessed. */
 uint64_t os_random(void);
 

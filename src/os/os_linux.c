@@ -328,6 +328,15 @@ noinline size_t os_peak_resident_bytes(void)
     return number_at(at) << 10;
 }
 
+bool os_pages_resident(size_t first, size_t count, unsigned char *bytes)
+{
+    const int saved = errno;
+    const size_t page = os_page_bytes();
+    const bool is_told = syscall(SYS_mincore, first * page, count * page, bytes) == 0;
+    errno = saved;
+    return is_told;
+}
+
 uint64_t os_random(void)
 {
     const int saved = errno;

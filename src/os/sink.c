@@ -16,12 +16,13 @@ static struct {
     struct os_file file; /* 0, 0: there was none */
 } kept_stderr = { .second = -1 };
 
-void sink_keep_stderr(void)
+int sink_keep_stderr(void)
 {
     invariant(!kept_stderr.is_kept && kept_stderr.second == -1);
     kept_stderr.is_kept = true;
     kept_stderr.second = os_file_of(STDERR_FILENO, &kept_stderr.file) ? os_duplicate(STDERR_FILENO) : -1;
     invariant(kept_stderr.second == -1 || kept_stderr.second > STDERR_FILENO);
+    return kept_stderr.second != -1 ? kept_stderr.second : STDERR_FILENO;
 }
 
 static bool is_first(int fd)

@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-void sink_keep_stderr(void);
+/* Returns the descriptor by which the standard error will be found. */
+int sink_keep_stderr(void);
 
 /* Makes a path of a pattern, as sink_open does. False: it would be too long. */
 enum { SINK_PATH_BYTES = 512 };

@@ -68,7 +68,7 @@ static enum tslab_status account_get(const char *key, const char *name, uint64_t
     if (place == NO_FIGURE || part == NO_FIGURE) {
         return TSLAB_INVALID;
     }
-    accounts_take_resident(&accounts);
+    accounts_take_resident(&accounts, RESIDENT_BY_FILE);
     *value = figure_at(&accounts, 2 * place + part);
     return TSLAB_OK;
 }

@@ -1,5 +1,6 @@
-/* Statistics as JSON. docs/statistics.md describes the fields. SCHEMA_VERSION
- * grows when a field changes its meaning or goes away. */
+/* SCHEMA_VERSION grows when a field changes its meaning or goes away. */
+#include "report/report.h"
+
 #include "base/build.h"
 
 #include <tslab/tslab.h>
@@ -11,6 +12,7 @@
 #include "common/size_class.h"
 #include "malloc/current_thread.h"
 #include "os/fatal.h"
+#include "os/helper_thread.h"
 #include "os/os.h"
 #include "os/text.h"
 #include "report/epoch_list.h"
@@ -22,9 +24,9 @@
 enum { SCHEMA_VERSION = 1 };
 
 static const char process_names[] = PROCESS_FIGURES(FIGURE_NAME), total_names[] = TOTAL_FIGURES(FIGURE_NAME),
-                  class_names[] = CLASS_FIGURES(FIGURE_NAME), thread_names[] = THREAD_FIGURES(FIGURE_NAME),
-                  epoch_names[] = EPOCH_FIGURES(FIGURE_NAME), label_names[] = LABEL_FIGURES(FIGURE_NAME),
-                  label_limit_names[] = LABEL_LIMIT_FIGURES(FIGURE_NAME);
+                  class_names[] = CLASS_FIGURES(FIGURE_NAME), counted_names[] = CLASS_COUNTED(FIGURE_NAME),
+                  thread_names[] = THREAD_FIGURES(FIGURE_NAME), epoch_names[] = EPOCH_FIGURES(FIGURE_NAME),
+                  label_names[] = LABEL_FIGURES(FIGURE_NAME), label_limit_names[] = LABEL_LIMIT_FIGURES(FIGURE_NAME);
 
 struct epoch_figures {
     EPOCH_FIGURES(FIGURE_MEMBER)
@@ -172,13 +174,16 @@ static noinline void json_accounts(struct json *json, const struct accounts *acc
     json_close(json, "}");
 }
 
-static noinline void json_class_entry(struct json *json, unsigned class)
+/* All that a report tells, or what is asked for again and again. */
+enum scope { SCOPE_ALL, SCOPE_FIGURES };
+
+static noinline void json_class_entry(struct json *json, unsigned class, enum scope scope)
 {
     struct class_figures figures;
-    stats_class_get(class, &figures);
+    (scope == SCOPE_ALL ? stats_class_get : stats_class_counted)(class, &figures);
     if (figures.slabs_new != 0) {
         json_open(json, NULL, "{");
-        json_figures(json, class_names, &figures);
+        json_figures(json, scope == SCOPE_ALL ? class_names : counted_names, &figures);
         json_close(json, "}");
     }
 }
@@ -276,7 +281,7 @@ static noinline void json_options(struct json *json)
     json_close(json, "}");
 }
 
-static noinline bool json_report(int fd, const struct accounts *accounts)
+static noinline bool json_report(int fd, const struct accounts *accounts, enum scope scope)
 {
     struct json json = { .fd = fd, .first = true };
     json.text = (struct text){ .buffer = json.buffer, .capacity = sizeof json.buffer };
@@ -291,11 +296,13 @@ static noinline bool json_report(int fd, const struct accounts *accounts)
     json_options(&json);
     json_open(&json, "classes", "[");
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
-        json_class_entry(&json, class);
+        json_class_entry(&json, class, scope);
     }
     json_close(&json, "]");
-    json_threads(&json);
-    json_epochs(&json);
+    if (scope == SCOPE_ALL) {
+        json_threads(&json);
+        json_epochs(&json);
+    }
     json_labels(&json);
     json_label_limits(&json);
     json_close(&json, "}");
@@ -305,9 +312,19 @@ static noinline bool json_report(int fd, const struct accounts *accounts)
 }
 
 /* The walk for the accounts is not below the buffer of the report on the stack. */
-TSLAB_API enum tslab_status tslab_stats_json(int fd)
+static bool write_scope(int fd, enum scope scope)
 {
     struct accounts accounts;
-    accounts_take_resident(&accounts);
-    return json_report(fd, &accounts) ? TSLAB_OK : TSLAB_INVALID;
+    accounts_take_resident(&accounts, helper_thread_is_apart() ? RESIDENT_BY_CALL : RESIDENT_BY_FILE);
+    return json_report(fd, &accounts, scope);
+}
+
+bool report_figures(int fd)
+{
+    return write_scope(fd, SCOPE_FIGURES);
+}
+
+TSLAB_API enum tslab_status tslab_stats_json(int fd)
+{
+    return write_scope(fd, SCOPE_ALL) ? TSLAB_OK : TSLAB_INVALID;
 }

@@ -151,6 +151,8 @@ void stats_process(struct process_figures *figures, const struct accounts *accou
     uint64_t sums[TERMS] = { 0 };
     ACCOUNT_FIGURES(ADD_TO_TERM)
     const uint64_t rss_bytes = os_resident_bytes();
+    struct tslab_limits limits_now;
+    limit_get(&limits_now);
     *figures = (struct process_figures){
         .uptime_ms = os_ms_since(engine.started_ms),
         .rss_bytes = rss_bytes,
@@ -160,6 +162,10 @@ void stats_process(struct process_figures *figures, const struct accounts *accou
         .caches = sums[TERM_CACHES],
         .retained = sums[TERM_RETAINED],
         .metadata = sums[TERM_METADATA],
+        .hard_limit_bytes = limits_now.hard_bytes,
+        .soft_limit_bytes = limits_now.soft_bytes,
+        .soft_pressure = load_plain(&limits.state) != LIMIT_CALM,
+        .container_pressure = load_plain(&limits.container_presses) != 0,
     };
     invariant(figures->live >= accounts->live_large.bytes - accounts->live_large.untouched_bytes);
     invariant(figures->caches >= accounts->hot_runs.bytes - accounts->hot_runs.untouched_bytes);
@@ -168,7 +174,7 @@ void stats_process(struct process_figures *figures, const struct accounts *accou
 noinline void stats_process_get(struct process_figures *figures)
 {
     struct accounts accounts;
-    accounts_take_resident(&accounts);
+    accounts_take_resident(&accounts, RESIDENT_BY_FILE);
     stats_process(figures, &accounts);
 }
 

@@ -46,7 +46,7 @@ static inline size_t limit_footprint(void)
 /* Whether so many units that have no pages may be taken. Counts a refusal. Under the depot's lock. */
 bool limit_allows(size_t units);
 
-/* Tells tracers and the timeline that a limit was reached: bytes in use, bytes that are wanted, and the value of the
+/* Tells tracers that a limit was reached: bytes in use, bytes that are wanted, and the value of the
  * epoch whose limit it is, or 0. Anywhere. */
 void limit_reached(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch);
 

@@ -82,9 +82,9 @@ static size_t waiting_units(void)
 bool reclaim_pages(char *start, size_t bytes)
 {
     invariant(bytes != 0 && bytes % os_page_bytes() == 0 && (uintptr_t)start % os_page_bytes() == 0);
-    const uint64_t begun_ns = trace_purge_begin(start, bytes);
+    trace_purge_begin(start, bytes);
     const bool purged = os_purge(start, bytes);
-    trace_purge_end(begun_ns, start, bytes, purged);
+    trace_purge_end(start, bytes, purged);
     if (purged) {
         pages_set(start, start + bytes, false);
     }
@@ -139,9 +139,9 @@ static bool offer_units(uint32_t first, uint32_t end)
     const size_t bytes = (size_t)(end - first) << UNIT_SHIFT;
     invariant(first < end && lock_is_held(&purger.lock));
     invariant(first == arena_page_up(first) && end == arena_page_up(end));
-    const uint64_t begun_ns = trace_purge_begin(arena_address(first), bytes);
+    trace_purge_begin(arena_address(first), bytes);
     const bool offered = os_offer(arena_address(first), bytes);
-    trace_purge_end(begun_ns, arena_address(first), bytes, offered);
+    trace_purge_end(arena_address(first), bytes, offered);
     (void)fetch_add_relaxed(&reclaim_counters.calls, 1);
     (void)fetch_add_relaxed(offered ? &reclaim_counters.offered : &reclaim_counters.refused, offered ? bytes : 1);
     return offered;

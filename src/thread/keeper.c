@@ -6,7 +6,6 @@
 #include "os/fatal.h"
 #include "os/helper_thread.h"
 #include "os/os.h"
-#include "os/shared_memory.h"
 #include "slab/epoch_record.h"
 #include "slab/holes.h"
 #include "space/depot.h"
@@ -19,7 +18,6 @@
 enum {
     KEEP_MS = 250,
     HEAPS_AT_ONCE = 64, /* heaps that the keeper looks at in one step */
-    RING_MS = 10,       /* at least so long between two looks at a bell */
 };
 
 struct keeper keeper = { .lock = LOCK_INIT(RANK_KEEPER) };
@@ -114,76 +112,49 @@ void keeper_look_last(void)
     }
 }
 
-static bool is_rung(void)
-{
-    atomic_u32 *const bell = load_acquire(&trace.bell);
-    return bell != NULL && load_acquire(bell) != keeper.heard;
-}
-
-/* Whoever may ring may ring all the time. */
 static bool nap(uint32_t most_ms)
 {
-    atomic_u32 *const bell = load_acquire(&trace.bell);
-    if (bell == NULL || is_rung()) {
-        os_futex_wait(&keeper.is_asked_to_end, 0, bell == NULL ? most_ms : RING_MS);
-    } else if (!is_to_end()) {
-        shared_wait(bell, keeper.heard, most_ms);
-    }
-    return !is_to_end() && !is_rung();
+    invariant(most_ms != 0 && front_current->thread == NULL);
+    os_futex_wait(&keeper.is_asked_to_end, 0, most_ms);
+    return !is_to_end();
 }
 
-/* Sleeps until a slow operation comes. Reports may become due meanwhile. On the bell, it notices later that one came.
- */
+/* Sleeps until a slow operation comes. Others may ask for something meanwhile. */
 static bool sleep_until_woken(void)
 {
     uint32_t naps = RECLAIM_NAPS;
     if (!cas_seq_cst(&reclaim_waits, &naps, RECLAIM_SLEEPS)) {
         return true;
     }
-    if (load_acquire(&trace.bell) != NULL) {
-        (void)nap(KEEP_MS);
-    } else if (!is_to_end()) {
+    if (!is_to_end()) {
         os_futex_wait(&reclaim_waits, RECLAIM_SLEEPS, trace_is_watched() ? KEEP_MS : 0);
     }
     return load_seq_cst(&reclaim_waits) != RECLAIM_SLEEPS;
 }
 
-static void answer_and_report(void)
-{
-    atomic_u32 *const bell = load_acquire(&trace.bell);
-    invariant(front_current->thread == NULL);
-    keeper.heard = bell != NULL ? load_acquire(bell) : 0; /* before the look at what is asked */
-    trace_from_keeper();
-}
-
-/* What is asked meanwhile is answered at once, and the nap goes on. False: it is to end. */
+/* False: it is to end. */
 static bool nap_and_report(void)
 {
-    const uint64_t began_ms = os_now_ms();
-    bool goes_on = true;
     store_seq_cst(&reclaim_waits, RECLAIM_NAPS);
-    while (goes_on) {
-        const uint64_t passed_ms = os_ms_since(began_ms);
-        limit_nap(nap, passed_ms < KEEP_MS ? (uint32_t)(KEEP_MS - passed_ms) : 1);
-        if (is_to_end()) {
-            return false;
-        }
-        goes_on = is_rung() && passed_ms < KEEP_MS;
-        answer_and_report();
+    limit_nap(nap, KEEP_MS);
+    if (is_to_end()) {
+        return false;
     }
+    invariant(front_current->thread == NULL);
+    trace_from_keeper();
     return true;
 }
 
-/* Reports may go to descriptors of the program. */
 void *keeper_run(void *unused)
 {
     bool swept = false;
     invariant(os_has_threads() && front_current->thread == NULL);
     store_plain(&keeper.thread, os_thread_id());
     store_plain(&reclaim_is_kept, 1);
-    if (helper_thread_make("tslab-keeper", !trace_is_watched())) {
+    if (helper_thread_make("tslab-keeper", trace_is_watched() ? trace.keeps : -1)) {
         limit_watch_container();
     }
+    trace_from_keeper();
     while (nap_and_report()) {
         bool left = keeper_look(false);
         if (load_seq_cst(&reclaim_waits) != RECLAIM_NAPS) {
@@ -205,11 +176,6 @@ void keeper_ask_to_end(void)
     invariant(!lock_is_held(&keeper.lock) || os_has_threads());
     store_seq_cst(&keeper.is_asked_to_end, 1);
     os_futex_wake_one(&keeper.is_asked_to_end);
-    atomic_u32 *const bell = load_acquire(&trace.bell);
-    if (bell != NULL) {
-        (void)fetch_add_seq_cst(bell, 1);
-        shared_wake(bell);
-    }
     reclaim_wake();
 }
 

@@ -4,15 +4,14 @@
  * While there is something to give back it looks every KEEP_MS: it purges empty runs whose time is over, and empties
  * stocks, hot runs, attached slabs and exchanges that were not used since its last look. When nothing is left, and no
  * slow operation came, it sweeps the slabs for free pages once. Then it sleeps until a slow operation wakes it. Where
- * reports may be asked for while the program runs (report_timer.h), it looks whether one is due each KEEP_MS, and
- * writes it. Where other processes may ask for something (trace.bell), they wake it.
+ * reports may be asked for while the program runs, by a signal or by other processes, it looks for that each KEEP_MS.
  *
  * It holds `lock` for each step of its work, and a fork takes that lock, so a fork never cuts it off in the middle of
  * something. What belongs to a thread it touches only with the lock of the thread's gate; magazines and outboxes, which
  * threads use without it, not at all. It ends when it is asked to, after the step that it is in.
  *
- * It allocates nothing, has no record, and blocks all signals. Its descriptors are its own (os/helper_thread.h), but
- * where it may have reports to write, which go to those of the program.
+ * It allocates nothing, has no record, and blocks all signals. Its descriptors are its own (os/helper_thread.h). It
+ * waits for nobody while it writes, so whoever waits for its end does not wait for a reader of its reports.
  *
  * Threads: any. The card of the protocol is docs/protocols/thread.md. */
 #ifndef TSLAB_THREAD_KEEPER_H
@@ -25,9 +24,8 @@
 
 struct keeper {
     struct lock lock;
-    atomic_u32 is_asked_to_end; /* it naps on this word, or on trace.bell */
+    atomic_u32 is_asked_to_end; /* it naps on this word */
     atomic_u32 thread;          /* its number */
-    uint32_t heard;             /* the bell, when the keeper last looked what was asked; its own */
     atomic_u64 looks;           /* since the start of the process */
 };
 

@@ -15,7 +15,7 @@ import options  # noqa: E402
 
 # A line, and some words that complete its last one, before others.
 LINES = (
-    ("tslab ", {"run", "top", "stat", "profile", "export", "timeline"}),
+    ("tslab ", {"run", "top", "stat", "profile", "export"}),
     ("tslab st", {"stat"}),
     ("tslab run --purge-d", {"--purge-delay-ms"}),
     ("tslab run --purge ", {"adaptive", "eager", "lazy", "never"}),

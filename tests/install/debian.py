@@ -131,13 +131,12 @@ def check_commands(root, prefix):
     for name in needed | recommended:
         expect(not re.match(r"gcc|g\+\+|clang|cc$|libc6-dev|build-essential|python3-(numpy|matplotlib)", name), f"tslab-tools wants {name}")
     command = Command(prefix, python_path(root / "depends", needed))
-    files = {name: root / name for name in ("report", "heap", "trace")}
-    options = [f"--stats=2,{files['report']}", f"--profile=4K,{files['heap']}", "--trace", files["trace"]]
+    files = {name: root / name for name in ("report", "heap")}
+    options = [f"--stats=2,{files['report']}", f"--profile=4K,{files['heap']}"]
     command.says("run", *options, "--", "/usr/bin/python3", "-c", "x = [bytearray(5000) for _ in range(3000)]")
-    for name in ("run", "top", "stat", "profile", "export", "timeline"):
+    for name in ("run", "top", "stat", "profile", "export"):
         expect(f"tslab {name}" in command.says(name, "--help"), f"tslab {name} --help")
     expect("python3" in command.says("stat", files["report"]), "tslab stat")
-    expect("traceEvents" in command.says("timeline", files["trace"]), "tslab timeline")
     with program_to_look_at(command) as pid:
         deadline = time.monotonic() + 30
         while pid not in command.says("top", "--once"):

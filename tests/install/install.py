@@ -105,7 +105,7 @@ def check_command(prefix):
     expect("tslab statistics" in said, f"tslab run does not preload: {said}")
     said = output_of(command, "run", "--env", TSLAB_LIBRARY=None)
     expect(f"LD_PRELOAD={prefix}" in said, f"tslab run finds another library: {said}")
-    expect("timeline" in output_of(command, "--help"), "tslab does not say what it has")
+    expect("doctor" in output_of(command, "--help"), "tslab does not say what it has")
     check_top(prefix)
 
 

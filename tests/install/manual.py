@@ -51,7 +51,7 @@ def check_contents(root):
         there = f"TSLAB_{option.name.upper()}\n" in dropin
         expect(there == (option.when != "FOR_TESTS"), f"tslab-malloc(1) should{' not' * there} have {option.name}")
     command = (root / "man1/tslab.1").read_text()
-    for name in ("run", "top", "doctor", "profile", "timeline"):
+    for name in ("run", "top", "doctor", "profile"):
         expect(f".SS {name}\n" in command, f"tslab(1) lacks {name}")
 
 

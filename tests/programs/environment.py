@@ -202,11 +202,10 @@ def setuid(runner):
     program = compiled(runner, "secure.c", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{runner.directory}")
     os.chmod(runner.directory, 0o755)
     orders = {
-        "TSLAB_STATS": "1,/nowhere/x,86400000",
+        "TSLAB_STATS": "1,/nowhere/x",
         "TSLAB_STATS_SIGNAL": "USR2",
         "TSLAB_EXPORT": "1",
         "TSLAB_PROFILE": "1M,/nowhere/y",
-        "TSLAB_TRACE": "/nowhere/trace,1M",
         "TSLAB_NONSENSE": "1",
         "TSLAB_ARENA_BYTES": "64G",
         "TSLAB_EPOCH_POLICY": "per-request",

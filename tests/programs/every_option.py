@@ -19,9 +19,7 @@ NUMBERS = ["0", "1", "2", "512K", "64M"]
 VALUES = {
     "LIMITS": ["a=1M:b=64K"],
     "SIGNAL": ["USR2", "WINCH"],
-    "REPORT": ["1,%s/file-%%p", "2,%s/file-%%p,5"],
-    "PROFILE": ["64K,%s/file-%%p"],
-    "TRACE": ["%s/file-%%p", "%s/file-%%p,64K"],
+    "REPORT": ["1,%s/file-%%p", "2,%s/file-%%p"],
 }
 NO_MEMORY = 3  # the program's exit code
 LONGEST_S = 60

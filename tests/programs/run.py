@@ -179,7 +179,6 @@ def main():
     import profiles  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
     import programs  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
     import statistics_of_programs  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
-    import timelines  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
     import scarce  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
 
     if sys.argv[1:] == ["--list"]:

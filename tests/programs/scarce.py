@@ -310,25 +310,3 @@ def scarce_reports(runner):
     report_of(runner, writes, "1")
     os.close(writes)
     expect(os.waitpid(pid, 0)[1] == 0, "a slow reader does not get all of the report")
-
-
-@entry
-def scarce_traces(runner):
-    """A timeline that cannot be had is said to be none, and the program does its work."""
-    command = [PYTHON, "-S", "-c", "x = [bytes(i) for i in range(9000)]; print(len(x))"]
-    refusals = {"openat:0:0:EACCES": "this user may not write there", "fallocate:0:0:ENOSPC": "no room", "fallocate:0:0:EOPNOTSUPP,unlinkat:0:0:EIO": "cannot reserve",
-                "fallocate:0:1:EINTR": "", "__register_atfork:1:1:ENOMEM": "short of memory", "clock_gettime:0:0:LIE": "", "close:0:0:EIO": "",
-                "getrlimit:0:0:EINVAL": "",
-                **{f"mmap:{n}:1:ENOMEM": None for n in range(1, 12)}}
-    words = set()
-    for number, (plan, word) in enumerate(refusals.items()):
-        extra = {"TSLAB_TRACE": f"trace.{number}", "PYTHONMALLOC": "malloc", **faulty(runner, plan)}
-        done = subprocess.run(command, cwd=runner.directory, env=runner.environment(False, extra), capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
-        said = tslab_lines(done.stderr)
-        expect(word is None or (done.returncode, done.stdout) == (0, "9000\n"), f"{plan}: {done}")
-        expect(word is None or [word in line for line in said] == [True] * bool(word), f"{plan}: {said}")
-        words.update(said)
-        there = os.path.exists(runner.path(f"trace.{number}"))
-        expect(word is None or there == (word == "" or "unlinkat" in plan), f"{plan}: the file is {'' if there else 'not '}there")
-    expect(any("short of memory" in line and ".11" not in line and "trace.7" not in line for line in words), f"no mapping of the file has failed: {words}")

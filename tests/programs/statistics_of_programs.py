@@ -100,9 +100,9 @@ def stats_file(runner):
 @entry
 def stats_file_of_others(runner):
     """Files are for this user alone, and nothing is appended to what others may have put in their place."""
-    options = {"TSLAB_STATS": "1,statistics", "TSLAB_PROFILE": "1,profile", "TSLAB_TRACE": "trace"}
+    options = {"TSLAB_STATS": "1,statistics", "TSLAB_PROFILE": "1,profile"}
     runner.run(["ls", "/"], extra=options)
-    for name in ("statistics", "profile", "trace"):
+    for name in ("statistics", "profile"):
         mode = os.stat(runner.path(name)).st_mode & 0o777
         expect(mode == 0o600, f"{name} has mode {mode:o}")
     with open(runner.path("target"), "w", encoding="utf-8") as file:
@@ -145,9 +145,9 @@ def stats_title(runner):
     program = compiled(runner, "title.c")
     name = runner.path("a long name of a program")
     os.rename(program, name)
-    runner.run([name, "some", "arguments"], extra={"TSLAB_STATS": "2,%e.statistics", "TSLAB_PROFILE": "1,%e.profile", "TSLAB_TRACE": "%e.trace"})
+    runner.run([name, "some", "arguments"], extra={"TSLAB_STATS": "2,%e.statistics", "TSLAB_PROFILE": "1,%e.profile"})
     kept = "a_long_name_of_a_program"
-    expect({found for found in os.listdir(runner.directory) if "." in found} == {f"{kept}.{kind}" for kind in ("statistics", "profile", "trace")},
+    expect({found for found in os.listdir(runner.directory) if "." in found} == {f"{kept}.{kind}" for kind in ("statistics", "profile")},
            f"{os.listdir(runner.directory)}")
     with open(runner.path(kept + ".statistics"), encoding="utf-8") as file:
         expect(json.load(file)["program"] == kept, "the title is in the report")
@@ -221,28 +221,6 @@ def stats_signal(runner):
             "os.kill(os.getpid(), signal.SIGUSR2)\nos.read(0, 1)\nos._exit(0)")
     count, _ = reports_meanwhile(runner, idle, 1, TSLAB_STATS_SIGNAL="USR2")
     expect(count == 1, f"{count} reports for one signal")
-
-
-@entry
-def stats_interval(runner):
-    """A report each so many milliseconds, by whom allocates, or by the keeper."""
-    works = "while not select.select([0], [], [], 0)[0]:\n x = [bytes(700) for i in range(100)]\n time.sleep(0.001)\nos._exit(0)"
-    idle = ("t = threading.Thread(target=lambda: [bytes(600) for i in range(9000)])\nt.start()\nt.join()\n"
-            "t = threading.Thread(target=lambda: [[bytes(600) for i in range(9000)], threading.Event().wait()])\nt.start()\n" + ALLOCATES +
-            "os.read(0, 1)\nos._exit(0)")
-    for program, milliseconds in ((works, 200), (idle, 300)):
-        count, seconds = reports_meanwhile(runner, program, 4, TSLAB_STATS=f"0,{milliseconds}")
-        expect(count <= 1 + 1000 * seconds / milliseconds, f"{count} reports in {seconds} s, one each {milliseconds} ms is wanted")
-
-
-@entry
-def stats_pace(runner):
-    """However short the interval, reports take a hundredth of the time: each takes a millisecond or more, as it is counted."""
-    start = time.monotonic()
-    works = "end = time.monotonic() + 1\nwhile time.monotonic() < end: x = [bytes(700) for i in range(3000)]\nos._exit(0)"
-    count = reports_of(runner, works, TSLAB_STATS="0,1")
-    seconds = time.monotonic() - start
-    expect(1 <= count <= 1 + 10 * seconds, f"{count} reports in {seconds} s")
 
 
 @entry

@@ -1,11 +1,7 @@
-/* What is seen of a process while it runs, in the world of the simulation: reports that are due, the board, and sampled
- * objects.
+/* What is seen of a process while it runs, in the world of the simulation: reports that are due, and sampled objects.
  *
  *   %        a signal asks for a report, which the first one of these makes ready
  *   #        come by, as a slow operation does          ;       the same as the keeper does
- *   :<ms>    time goes by                               ^<ms>   reports at this interval
- *   *        have figures posted                        &       read the board, as another process does
- *   ]        have an inbox                              {<n>     ask for an option, as another process does
  *   [<n>     sample: 1 each object, 0 none, and what was sampled is forgotten; 2 none from now on, 3 some
  *   |        look which sampled objects live */
 #ifndef TSLAB_TESTS_SIM_LIVE_H
@@ -17,26 +13,17 @@
 struct object;
 struct flight;
 
-enum { LIVE_ACTORS = 5, POSTED_MAX = 16 };
+enum { LIVE_ACTORS = 5 };
 
 /* Whether an object is sampled. BLIND: nor are samples ended that were taken of its place before. */
 enum sampling_state { SAMPLING_UNKNOWN, SAMPLING_ALL, SAMPLING_NONE, SAMPLING_BLIND };
 
 /* What the rig knows of all this. */
 struct live_ledger {
-    bool reports;       /* they are made ready */
-    unsigned asked;     /* signals that came, */
-    unsigned answered;  /* and those before the last report began */
-    unsigned busy;      /* actors that write or post right now */
-    uint64_t report_ms; /* when the last report began */
-    bool posts;
-    unsigned posting;                /* postings that were begun */
-    uint64_t posted;                 /* the number of the last one that is complete */
-    uint32_t sums[POSTED_MAX];       /* of the copies that they left, by number */
-    uint32_t left_behind;            /* in a child: the sum of its parent's board at the fork; 0: it had none */
-    bool has_inbox, asks;            /* the other process asks right now */
-    unsigned requests;               /* that the other process has written into the inbox of this one, */
-    unsigned wanted;                 /* and what the last of them is for */
+    bool reports;                    /* they are made ready */
+    unsigned asked;                  /* signals that came, */
+    unsigned answered;               /* and those before the last report began */
+    unsigned busy;                   /* actors that write right now */
     enum sampling_state sampling;    /* of allocations that begin now */
     unsigned switches, switching;    /* how often that has begun or ended to change; how many change it right now */
     unsigned serial;                 /* of the last operation, */

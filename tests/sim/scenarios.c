@@ -105,34 +105,13 @@ const struct scenario scenarios[] = {
     { "trays", "a look beside a magazine that grows", { "@0 " EXCHANGED " $ @1 a3 a3 a3 a3 f f", MAGAZINES }, { "$", "f f" }, 4, 5 },
     { "trays", "two exits, and one that grows", { "@0 " TWO_FULL " @1 " TWO_FULL, MAGAZINES }, { "x", "x", "a3 a3 a3 f f f" }, 1, 2 },
 
-    /* Records of the timeline overwrite each other in a ring of two. */
-    { "ring", "one writes, one reads", { "=1 =2", MAGAZINES }, { "=3", "?" }, 4, 6 },
-    { "ring", "two write in one place", { "=1 =2", MAGAZINES }, { "=3 =4 =5", "=6 =7", "?" }, 2, 3 },
-    { "ring", "a writer is overtaken", { "=1", MAGAZINES }, { "=2 ?", "=3 =4 =5 =6 ?" }, 3, 4 },
-
     /* Reports that are due: whoever comes by writes them. */
     { "due", "two come by", { "#", DIRECT }, { "%#", "#", "#" }, 4, 5 },
     { "due", "a signal comes in a report", { "#", DIRECT }, { "% # #", "% #", "%" }, 3, 5 },
     { "due", "the keeper comes by, too", { "#", DIRECT }, { "% #", "% ;", "#" }, 3, 5 },
-    { "due", "time goes by", { "^10", DIRECT }, { ":10 #", "#", ";" }, 3, 5 },
-    { "due", "time goes by in a report", { "^10", DIRECT }, { ":10 #", ":10 #", ": 1 #" }, 3, 5 },
     { "due", "a slow operation comes by", { "#", DIRECT }, { "% B2", "% B2 f" }, 2, 3 },
     { "due", "fork in a report", { "#", DIRECT }, { "% #", "k % #" }, 4, 6 },
     { "due", "the parent goes on", { "#", DIRECT }, { "% #", "K % #", "%" }, 2, 3 },
-
-    /* Requests of other processes. */
-    { "inbox", "one asks, two come by", { "]", DIRECT }, { "{1 {2", "# #", "#" }, 3, 4 },
-    { "inbox", "the keeper comes by, too", { "]", DIRECT }, { "{1 # {2", "; ;", "#" }, 3, 4 },
-    { "inbox", "time goes by in a request", { "]", DIRECT }, { "{1 {2", ":4 #", ":4 #" }, 2, 3 },
-    { "inbox", "fork in a request", { "]", DIRECT }, { "{1 {2", "k # {3 #", "#" }, 3, 4 },
-    { "inbox", "the parent goes on", { "]", DIRECT }, { "{1 {2", "K # {3 #", "#" }, 2, 3 },
-
-    /* Figures for other processes. */
-    { "board", "one posts, one reads", { "*", DIRECT }, { ":4 #", "&" }, 2, 3 },
-    { "board", "two postings beside a read", { "a2>0 *", DIRECT }, { ":4 # f :4 #", "&" }, 1, 2 },
-    { "board", "two post", { "*", DIRECT }, { ":4 #", ":4 % #", "&" }, 1, 2 },
-    { "board", "fork in a posting", { "*", DIRECT }, { ":4 #", "k :4 # &" }, 2, 3 },
-    { "board", "the parent goes on", { "*", DIRECT }, { ":4 # &", "K :4 # &" }, 1, 2 },
 
     /* Samples of objects, while these begin and end. */
     { "sample", "two allocate", { "[1", DIRECT }, { "a3 f a3", "a2 a3" }, 2, 3 },

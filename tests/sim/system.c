@@ -2,7 +2,6 @@
 
 #include "memory.h"
 #include "os/os.h"
-#include "os/shared_memory.h"
 #include "scheduler.h"
 #include "space/arena.h"
 #include "world.h"
@@ -12,8 +11,6 @@
 #include <string.h>
 
 /* The one that asks. */
-enum { OTHER_PROCESS = 7 };
-
 struct system simulated;
 
 static uint64_t now_ms(void)
@@ -104,14 +101,6 @@ void (*system_signal)(int number);
 bool wrap_os_write(int fd, const char *text, size_t length) __asm__("__wrap_os_write");
 bool wrap_os_signal_watch(int number, void (*handler)(int)) __asm__("__wrap_os_signal_watch");
 uint64_t wrap_os_process_id(void) __asm__("__wrap_os_process_id");
-bool wrap_shared_make(struct shared *shared, const char *name, size_t bytes) __asm__("__wrap_shared_make");
-bool wrap_shared_make_inbox(struct shared *shared, const char *name, size_t bytes) __asm__("__wrap_shared_make_inbox");
-bool wrap_shared_is_held(const struct shared *shared, uint32_t *process) __asm__("__wrap_shared_is_held");
-void wrap_shared_wake(atomic_u32 *word) __asm__("__wrap_shared_wake");
-bool wrap_os_user_of(uint32_t process, uint32_t *user) __asm__("__wrap_os_user_of");
-bool wrap_shared_is_found(const struct shared *shared) __asm__("__wrap_shared_is_found");
-bool wrap_shared_is_watched(const struct shared *shared) __asm__("__wrap_shared_is_watched");
-void wrap_shared_drop(struct shared *shared) __asm__("__wrap_shared_drop");
 size_t wrap_os_resident_bytes(void) __asm__("__wrap_os_resident_bytes");
 uint64_t wrap_os_now_ns(void) __asm__("__wrap_os_now_ns");
 bool wrap_os_has_threads(void) __asm__("__wrap_os_has_threads");
@@ -134,7 +123,6 @@ bool wrap_os_write(int fd, const char *text, size_t length)
     if (sscanf(line, "tslab: epoch 'e%u' closed with %u", &label, &survivors) == 2) {
         simulated.told[label % TOLD_MAX] = survivors;
     }
-    simulated.obeyed += sscanf(line, "tslab: retain_bytes=%u", &label) == 1;
     return true;
 }
 
@@ -148,62 +136,6 @@ bool wrap_os_signal_watch(int number, void (*handler)(int))
 uint64_t wrap_os_process_id(void)
 {
     return 1 + simulated.process;
-}
-
-bool wrap_shared_make(struct shared *shared, const char *name, size_t bytes)
-{
-    (void)name;
-    if (bytes > BOARD_BYTES) {
-        sim_fail("the board has %zu bytes, and there is room for %d", bytes, BOARD_BYTES);
-    }
-    shared->start = system_board();
-    shared->bytes = bytes;
-    return true;
-}
-
-bool wrap_shared_make_inbox(struct shared *shared, const char *name, size_t bytes)
-{
-    (void)name;
-    if (bytes > INBOX_ROOM) {
-        sim_fail("the inbox has %zu bytes, and there is room for %d", bytes, INBOX_ROOM);
-    }
-    shared->start = system_inbox();
-    shared->bytes = bytes;
-    return true;
-}
-
-bool wrap_shared_is_held(const struct shared *shared, uint32_t *process)
-{
-    (void)shared;
-    *process = OTHER_PROCESS;
-    return true;
-}
-
-void wrap_shared_wake(atomic_u32 *word)
-{
-    (void)word;
-}
-
-bool wrap_os_user_of(uint32_t process, uint32_t *user)
-{
-    *user = 0;
-    return process == OTHER_PROCESS;
-}
-
-bool wrap_shared_is_found(const struct shared *shared)
-{
-    return shared->start != NULL;
-}
-
-bool wrap_shared_is_watched(const struct shared *shared)
-{
-    (void)shared;
-    return true;
-}
-
-void wrap_shared_drop(struct shared *shared)
-{
-    *shared = (struct shared){ .start = NULL };
 }
 
 size_t wrap_os_resident_bytes(void)

@@ -8,13 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    TOLD_MAX = 32,
-    ACTORS_MAX = 5,
-    BOARD_BYTES = 26624,
-    INBOX_ROOM = 4096,
-    PROCESSES_MAX = 2, /* a process, and the child of its fork */
-};
+enum { TOLD_MAX = 32, ACTORS_MAX = 5 };
 
 /* What a run changes. */
 struct system {
@@ -24,9 +18,6 @@ struct system {
     unsigned told[TOLD_MAX];  /* survivors that were told on stderr, by labels e<number> of epochs */
     uint64_t now_ms;
     unsigned process; /* the running one */
-    _Alignas(uint64_t) char board[PROCESSES_MAX][BOARD_BYTES];
-    _Alignas(uint64_t) char inbox[PROCESSES_MAX][INBOX_ROOM];
-    unsigned obeyed; /* requests that were done, as stderr tells */
 };
 
 extern struct system simulated;
@@ -45,16 +36,5 @@ extern void (*system_thread_ends)(void *thread);
 
 /* The handler that it has the system call for a signal. */
 extern void (*system_signal)(int number);
-
-/* The memory that the process shares with others. */
-static inline char *system_board(void)
-{
-    return simulated.board[simulated.process];
-}
-
-static inline char *system_inbox(void)
-{
-    return simulated.inbox[simulated.process];
-}
 
 #endif

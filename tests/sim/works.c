@@ -194,38 +194,6 @@ static void read_statistics(void)
     read_list();
 }
 
-/* The ring of the timeline. Every word of a record follows from its first one. */
-
-static void write_ring(int actor, int number)
-{
-    if (world.ring.header == NULL) {
-        ring_begin(&world.ring, world.ring_memory, sizeof world.ring_memory);
-    }
-    uint64_t word[RING_WORDS];
-    const uint64_t of = (uint64_t)(actor + 1) * 1000 + (uint64_t)number * 100;
-    for (unsigned i = 0; i < RING_WORDS; i++) {
-        word[i] = of + i;
-    }
-    (void)ring_write(&world.ring, of + 10, of + 20, word);
-}
-
-static void read_ring(void)
-{
-    for (uint64_t place = 0; place <= world.ring.mask; place++) {
-        struct ring_entry entry;
-        if (!ring_read(&world.ring, place, &entry)) {
-            continue;
-        }
-        bool is_whole = entry.when_ns == entry.word[0] + 10 && entry.what == entry.word[0] + 20;
-        for (unsigned i = 0; i < RING_WORDS; i++) {
-            is_whole &= entry.word[i] == entry.word[0] + i;
-        }
-        if (!is_whole || (entry.number & world.ring.mask) != place) {
-            sim_fail("a record of the ring is not whole");
-        }
-    }
-}
-
 /* Limits by label. */
 
 static void set_label_limits(int number)
@@ -286,12 +254,6 @@ bool works_operate(int actor, char what, int number)
         return true;
     case 'i':
         read_statistics();
-        return true;
-    case '=':
-        write_ring(actor, number);
-        return true;
-    case '?':
-        read_ring();
         return true;
     case '~':
         set_label_limits(number);

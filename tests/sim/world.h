@@ -18,7 +18,6 @@
  *   o          say that the memory has grown, so that the next slow operation begins a sweep for holes
  *   x          the thread ends (its script may go on: later destructors do)
  *   <          a new thread begins in its place
- *   =<number>  enter a record into the ring, which the first one begins    ?     read the ring
  *   k          fork; the script goes on in the child, where the other threads are gone
  *   j          the same, and the program's fork handlers allocate
  *   K          fork; the script goes on in the parent
@@ -36,7 +35,6 @@
 #ifndef TSLAB_TESTS_SIM_WORLD_H
 #define TSLAB_TESTS_SIM_WORLD_H
 
-#include "common/record_ring.h"
 #include "epochs.h"
 #include "live.h"
 #include "thread/thread.h"
@@ -95,8 +93,6 @@ struct world {
     unsigned dirtied[ACTORS + 1]; /* how often others added to them, since an actor began to reclaim */
     struct epoch_ledger epochs;
     struct live_ledger live;
-    struct ring ring; /* of two records, once it was begun */
-    _Alignas(CACHE_LINE) char ring_memory[RING_HEADER_BYTES + 2 * sizeof(struct ring_record)];
 };
 
 extern struct world world;

@@ -283,20 +283,6 @@ static void rests(void)
 {
 }
 
-/* Posts its figures for four seconds, and then it only sleeps. */
-static void falls_asleep(void)
-{
-    static int steps;
-    if (steps++ < 200) {
-        grows();
-    }
-}
-
-static void leaves_untouched(void)
-{
-    objects[0] = keep(malloc(64 * MIB));
-}
-
 static const struct {
     const char *name;
     void (*once)(void);
@@ -308,8 +294,6 @@ static const struct {
     { "holds", holds, rests },
     { "grows", holds, grows },
     { "frees_all", frees_all, rests },
-    { "frees_all_and_sleeps", frees_all, falls_asleep },
-    { "leaves_untouched", leaves_untouched, rests },
     { "locked", locked, rests },
     { "not_locked", not_locked, rests },
     { "maps_many", maps_many, rests },

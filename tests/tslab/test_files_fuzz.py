@@ -1,4 +1,4 @@
-"""What reads files of others: profiles, timelines, reports of statistics, ELF files, names of functions. Whatever is in
+"""What reads files of others: profiles, reports of statistics, ELF files, names of functions. Whatever is in
 them, there is an answer or a sentence, in text alone, and in time that grows no faster than the file.
 usage: test_files_fuzz.py LIBRARY                         some hundred damaged files of each kind, the same each time
        test_files_fuzz.py LIBRARY --long SECONDS [SEED] [KIND...]"""
@@ -22,12 +22,10 @@ import unittest.mock
 from pathlib import Path
 
 import tslab_test
-from test_timeline import file_of, label, record
 from tslab_tools import preloading, terminal
-from tslab_tools.commands import doctor, profile, stat, timeline
+from tslab_tools.commands import doctor, profile, stat
 from tslab_tools.failure import Failure
 from tslab_tools.profiles import elf, symbols, wrappers
-from tslab_tools.timeline import ringfile
 
 FILES_SHORT, PATIENCE = 80, 60  # seconds of processor time that one file may take: only what grows faster than it does
 PROGRAM = (
@@ -171,16 +169,6 @@ class Profiles(Kind):
         return text[: len(text) - dice.choice((0, 5))]
 
 
-class Timelines(Kind):
-    is_binary = True
-
-    def seed(self, library):
-        return self.written(library, trace="{},64K")
-
-    def readings(self, dice):
-        yield lambda: said_by(timeline, self.file)
-
-
 class Reports(Kind):
     def seed(self, library):
         return self.written(library, stats="2,{}")
@@ -229,7 +217,7 @@ class Names(Kind):
         return terminal.plain_text(symbols.describe(place))
 
 
-KINDS = {"profile": Profiles, "timeline": Timelines, "report": Reports, "elf": Elves, "names": Names}
+KINDS = {"profile": Profiles, "report": Reports, "elf": Elves, "names": Names}
 
 
 class TooSlow(BaseException):
@@ -282,7 +270,7 @@ class Damaged(tslab_test.TslabTest):
 
     def test_whole_files_are_read(self):
         """Else all would be refused in the same way."""
-        for name in ("profile", "timeline", "report"):
+        for name in ("profile", "report"):
             kind = KINDS[name](self.own, self.library)
             for read in kind.try_one(kind.whole, random.Random(1)):
                 read()
@@ -343,16 +331,6 @@ class Long(tslab_test.TslabTest):
             self.check(lambda: said_by(stat, kind.file))
         kind.file.write_bytes(kind.whole * 500)
         self.check(lambda: said_by(stat, kind.file))
-
-    def test_timelines(self):
-        path, many = self.own / "timeline", 60000
-        for of in (
-            lambda i: record(i, 2000 + i, ringfile.EPOCH_OPEN, i + 1, *label("x")),
-            lambda i: record(i, 2000 + (i * 7919) % many, ringfile.EPOCH_OPEN + i % 3, i // 3 + 1, *label("x")),
-            lambda i: record(i, 2000 + i, ringfile.NUMBERS, *[(1 << 64) - 1] * 5, part=(1 << 24) - 1),
-        ):
-            path.write_bytes(file_of([of(i) for i in range(many)], places=many))
-            self.check(lambda: said_by(timeline, path))
 
 
 def run_long(library, seconds, seed, names):

@@ -1,6 +1,7 @@
-"""What reads the boards of processes, beside processes that lie: `tslab top`, `stat` and `export` show the others, say that
-these cannot be read, and neither wait nor read more than a board has. Where the test is root, the liars are another user's.
-usage: test_hostile.py [LIBRARY]"""
+"""`tslab top`, `stat`, `ctl`, `doctor` and `export` beside processes that lie, or say nothing: they show the others, say that
+these cannot be asked, and neither wait nor read more than there may be. Where the test is root, the liars are another
+user's.
+usage: test_hostile.py LIBRARY"""
 
 import collections
 import contextlib
@@ -9,8 +10,6 @@ import json
 import os
 import resource
 import socket
-import struct
-import subprocess
 import sys
 import threading
 import time
@@ -19,211 +18,216 @@ import unittest.mock
 
 import prometheus_client
 
+import channels
 import tslab_test
-from boards import LIES, SEALS, true
+from live_test import IDLE, Live
 from tslab_tools.failure import Failure
-from tslab_tools.live import exporter, inbox, processes, shared_memory
+from tslab_tools.live import channel, exporter, processes
 
-NOBODY = 65534
-# A process that has what it is sent in a memfd, as the library would: argv is its size at least, its seals, its owner
-# and its name.
-SHARES = """
-import fcntl, os, sys, time
-size, seals, owner = map(int, sys.argv[1:4])
-data = sys.stdin.buffer.read()
-if os.geteuid() == 0 and owner:
-    os.setegid(owner)
-    os.seteuid(owner)
-file = os.memfd_create(sys.argv[4], os.MFD_ALLOW_SEALING)
-if os.geteuid() == owner != 0:
-    os.seteuid(0)
-    os.setuid(65534)
-os.ftruncate(file, max(size, len(data)))
-os.pwrite(file, data, 0)
-fcntl.fcntl(file, 1033, seals)
-os.dup2(file, 100)
-print("ready", flush=True)
-time.sleep(1000)
-"""
-# A process with a descriptor whose link reads as a board's does. It is a name in a root directory of its own.
-PRETENDS = """
-import ctypes, os, sys, time
-kind, folder = sys.argv[1:]
-name = "memfd:tslab-export" + (kind != "file") * " (deleted)"
-libc = ctypes.CDLL(None, use_errno=True)
-def must(result):
-    if result:
-        sys.exit(77)
-uid, gid = os.geteuid(), os.getegid()
-must(libc.unshare(0x10000000 | 0x00020000))  # CLONE_NEWUSER, CLONE_NEWNS
-open("/proc/self/setgroups", "w").write("deny")
-open("/proc/self/uid_map", "w").write(f"0 {uid} 1")
-open("/proc/self/gid_map", "w").write(f"0 {gid} 1")
-must(libc.mount(b"none", folder.encode(), b"tmpfs", 0, None))
-os.chdir(folder)
-os.mkdir("old")
-if kind == "fifo":
-    os.mkfifo(name)
-else:
-    open(name, "w").close()
-if kind == "device":
-    must(libc.mount(b"/dev/tty", name.encode(), None, 4096, None))  # MS_BIND
-must(libc.mount(b"/", b"old", None, 4096 | 16384, None))
-file = os.open(name, os.O_PATH)
-if kind == "file":
-    os.unlink(name)  # the kernel says that it is deleted
-libc.syscall(155, b".", b"old")  # pivot_root
-os.dup2(file, 100)
-print("ready", flush=True)
-time.sleep(1000)
-"""
+CROWD = 300
+MANY = {f"k{number}": (1 << 63) + number for number in range(3600)}  # numbers: what takes the reader most memory
+LARGE = json.dumps(channels.document() | {"classes": [channels.document()["classes"][0] | MANY]})
+STORM = "import os\nwhile True:\n    if os.fork() == 0:\n        os.fork()\n        os._exit(0)\n    os.wait()\n"
+LOOKS = (("stat",), ("doctor", "--watch", "0"), ("profile",), ("top", "--once"))
+TOLD_AT_ONCE = ("silent", "sealed", "the lock held", "refuses", "refuses without a word", "no answer")
+PRETENDED = ("fifo", "device", "file", "folder", "fuse")
 
 
-class Hostile(tslab_test.TslabTest):
-    def started(self, source, *words):
-        user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
-        return self.of([sys.executable, "-c", source, *map(str, words)], **user)
+class Hostile(Live):
+    def look(self, *pids):
+        """Asks these processes alone. Returns those with figures, and what is said of others."""
+        with processes.Watched(pids) as watched:
+            return {one.pid for one in watched.look(patience=1)}, watched.unreadable
 
-    def of(self, argv, **options):
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": "/"}
-        process = subprocess.Popen(argv, **pipes, **options)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
-
-    def sharing(self, data=true, size=0, seals=SEALS, name="tslab-export", process=None):
-        process = process or self.started(SHARES, size, seals, 0, name)
-        with process.stdin as file:
-            file.write(data(process.pid))
-        return process
-
-    def wait_for(self, *there):
-        for process in there:
-            self.assertEqual(process.stdout.readline(), b"ready\n")
-
-    def look(self, *there):
-        """Looks at these processes alone. Returns the PIDs of those with figures, and what is said of others."""
-        with processes.Watched([process.pid for process in there]) as watched:
-            found = watched.look_afresh(0)
-            return {one.pid for one in found}, watched.unreadable
+    def scraped(self, *words, **options):
+        with exporter.Server(("127.0.0.1", 0), *words, **options) as server:
+            return {sample.name: sample.value for metric in server.collect() for sample in metric.samples}
 
     def test_lies_are_said_and_do_no_harm(self):
-        honest = self.sharing()
-        liars = {name: self.sharing(data, size, seals) for name, (data, size, seals, _) in LIES.items()}
-        self.wait_for(honest, *liars.values())
+        honest, *liars = channels.start(self, [channels.HONEST, *(told for told, _ in channels.LIES.values())])
+        liar = dict(zip(channels.LIES, liars))
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        found, problems = self.look(honest, *liars.values())
+        found, problems = self.look(honest, *liars)
         self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, before + (64 << 10))
-        self.assertEqual(found, {honest.pid})
-        for name, liar in liars.items():
-            self.assertRegex(problems[liar.pid], LIES[name][-1], name)
-        with exporter.Server(("127.0.0.1", 0), [honest.pid, *(liar.pid for liar in liars.values())]) as server:
-            value = {sample.name: sample.value for metric in server.collect() for sample in metric.samples}
+        self.assertEqual(found, {honest})
+        for name, (_, said) in channels.LIES.items():
+            self.assertRegex(problems[liar[name]], rf"^process {liar[name]}: .*({said})", name)
+        value = self.scraped([honest, *liars], patience=1)
         self.assertEqual((value["tslab_exporter_processes"], value["tslab_exporter_unreadable"]), (1, len(liars)))
-        done = self.tslab("top", "--once", "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        shown = {process["pid"] for process in json.loads(done.stdout)["processes"]}
-        self.assertIn(honest.pid, shown)
-        self.assertFalse(shown & {liar.pid for liar in liars.values()})
-        for liar in liars.values():
-            self.assertIn(f"process {liar.pid}: ", done.stderr)
-        done = self.tslab("stat", liars["no written_ms"].pid)
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("no written_ms", done.stderr)
+        for name, words in (
+            *((name, words) for name in ("a figure that lacks", "sealed") for words in LOOKS),
+            *((name, ("ctl", "trim", "--wait", "0.5")) for name in TOLD_AT_ONCE),
+        ):
+            done = self.tslab(words[0], liar[name], *words[1:])
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertRegex(done.stderr, rf"^tslab: [^\n]*({channels.LIES[name][1]})[^\n]*\n$")
+            self.assertIn(f"process {liar[name]}", done.stderr)
+
+    def test_what_is_written(self):
+        """A file of bounded size, with a name that is one."""
+        own = {"said": "done: a\x1b[2J\xc2\x9b", "body": channels.body(), "names": "../\xff\x1b"}
+        large, small = channels.start(self, [own | {"length": 1 << 40}, own | {"length": 100}])
+        self.assertEqual(self.tslab("ctl", small, "trim").stdout, r"a\x1b[2J\x9b" + "\n")
+        (self.own / "x").write_text("mine")
+        self.assertRegex(
+            self.tslab("ctl", large, "dump-stats=x").stderr, f"^tslab: process {large}: .* are read at most\n$"
+        )
+        self.assertEqual((self.own / "x").read_text(), "mine")
+        self.assertEqual(self.tslab("ctl", small, "dump-stats=x").stdout, "statistics in x\n")
+        self.assertEqual((self.own / "x").read_text(), channels.body()[:100])
+        done = self.tslab("ctl", small, "dump-profile")
+        self.assertRegex(done.stdout, rf"^profile in [\w._-]+\.{small}\.heap\n$", done.stderr)
+        self.assertIn(done.stdout.split()[-1], os.listdir(self.own))
+
+    def test_what_a_process_names_is_not_opened(self):
+        """Whatever its answer and its name say. What it hands over is read, and is no profile."""
+        os.mkfifo(self.own / "fifo")
+        profiles = {
+            "a path": ({"said": f"done: profile in {self.own}/fifo", "profile": ""}, "is no profile of tslab"),
+            "another form": ({"profile": "tslab-profile 1\nstack x\n"}, "this line is none of a profile: stack x"),
+            "a sparse file": ({"size": 1 << 40, "profile length": 1 << 27}, "is no profile of tslab"),
+            "more of it": ({"size": 1 << 40, "profile length": 1 << 40}, "are read at most"),
+        }
+        more = {"names": "\xff\xfe\x1b]0;a\x07", "figures": channels.body()}
+        pids = channels.start(self, [channels.HONEST | more | told for told, _ in profiles.values()])
+        for (name, (_, said)), pid in zip(profiles.items(), pids):
+            done = self.tslab("profile", pid)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), name)
+            self.assertRegex(done.stderr, rf"^tslab: [^\x1b\n]*{said}[^\x1b\n]*\n$")
+        for words in (("stat", pid), ("top", pid, "--once"), ("doctor", pid, "--watch", "0")):
+            done = self.tslab(*words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertNotRegex(done.stdout, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
     def test_links_that_lie(self):
-        """None of these files is opened: a FIFO would wait for ever, a terminal would become ours."""
-        honest = self.sharing()
-        liars = {}
-        for kind in ("fifo", "device", "file"):
-            folder = self.own / kind
-            folder.mkdir()
-            self.own.chmod(0o755)
-            folder.chmod(0o777)
-            liar = self.started(PRETENDS, kind, folder)
-            liar.stdin.close()
-            if liar.stdout.readline() != b"ready\n":
-                self.assertEqual(liar.wait(), 77)
-                self.skipTest("users get no name spaces here")
-            liars[kind] = liar
-            self.assertEqual(os.readlink(f"/proc/{liar.pid}/fd/100"), processes.FILE)
-        self.wait_for(honest)
-        found, problems = self.look(honest, *liars.values())
-        self.assertEqual(found, {honest.pid})
-        for kind, liar in liars.items():
-            self.assertIn("a file of another kind", problems[liar.pid], kind)
+        """None of these files is opened or asked: a FIFO would wait for ever, a terminal would become ours, and a file
+        system of a user's need not answer."""
+        self.own.chmod(0o755)
+        for kind in PRETENDED:
+            (self.own / kind).mkdir()
+        told = [{"open": kind, "folder": str(self.own / kind)} for kind in PRETENDED]
+        honest, *liars = channels.start(self, [channels.HONEST, *told])
+        if not all(liars[: PRETENDED.index("fuse")]):
+            self.skipTest("users get no name spaces here")
+        there = [pid for pid in liars if pid]
+        for pid in there:
+            self.assertEqual(channel.path_of(pid) is not None, True)
+        found, problems = self.look(honest, *there)
+        self.assertEqual(found, {honest})
+        for kind, pid in zip(PRETENDED, liars):
+            if pid:
+                self.assertIn("a file of another kind", problems[pid], kind)
         done = self.tslab("top", "--once", "--json")
         self.assertEqual(done.returncode, 0)
-        self.assertIn(f'"pid": {honest.pid}, ', done.stdout)
+        self.assertIn(f'"pid": {honest}, ', done.stdout)
 
-    def test_inboxes_that_lie(self):
-        """`tslab ctl` writes only into memory that is an inbox, and what it is told is text."""
-
-        def told(answer, size):
-            head = struct.pack("<8sIIQII", inbox.MAGIC, inbox.VERSION, 0, 0, 0, 1)
-            data = (head + bytes(inbox.REQUEST_BYTES) + answer).ljust(inbox.BYTES, b"\0")[:size]
-            return lambda pid: data[:16] + struct.pack("<Q", pid) + data[24:]
-
-        for answer, size, seals, said in (
-            (b"done: a\x1b[2J\xc2\x9b", inbox.BYTES, SEALS, r"^a\\x1b\[2J\\x9b\n$"),
-            (b"refused: \xe2\x80\xae[/bold]", inbox.BYTES, SEALS, r"^tslab: process \d+: \\u202e\[/bold\]\n$"),
-            (b"", 100, SEALS, "cut off"),
-            (b"", inbox.BYTES, 0, "may change its size"),
-            (b"", 1 << 30, SEALS, "too large"),
-        ):
-            liar = self.sharing(told(answer, size), size, seals, "tslab-ctl")
-            self.wait_for(liar)
-            done = self.tslab("ctl", liar.pid, "trim")
-            self.assertRegex(done.stdout + done.stderr, said)
-            self.assertNotIn("Traceback", done.stderr)
-
-    @unittest.skipUnless(os.geteuid() == 0, "only root can have boards of two users")
-    def test_the_board_of_another_user(self):
-        liar = self.of([sys.executable, "-c", SHARES, "0", str(SEALS), "65533", "tslab-export"])
-        self.sharing(process=liar)
-        self.wait_for(liar)
+    @unittest.skipUnless(os.geteuid() == 0, "only root can have files of two users")
+    def test_the_file_of_another_user(self):
+        (liar,) = channels.start(self, [channels.HONEST | {"owner": 65533}])
         found, problems = self.look(liar)
         self.assertEqual(found, set())
-        self.assertIn("another user", problems[liar.pid])
+        self.assertIn("belongs to another user", problems[liar])
+
+    def test_many_threads_and_descriptors(self):
+        """However many a process has, it costs no more than a few."""
+        few, many, open_ones = channels.start(
+            self, [{"before": 80}, {"before": 80, "threads": 2000}, channels.HONEST | {"descriptors": 900}]
+        )
+        counts = []
+        for pid in (few, many):
+            with unittest.mock.patch.object(os, "readlink", wraps=os.readlink) as read:
+                self.assertEqual(self.look(pid), (set(), {}))
+                counts.append(read.call_count)
+        self.assertGreater(counts[0], 0)
+        self.assertLessEqual(counts[1], 8 * counts[0])
+        self.assertEqual(self.look(open_ones)[0], {open_ones})
+
+    def test_a_crowd(self):
+        """Others lie, are silent, or answer as much as they may. Who asks about honest programs gets their figures."""
+        honest = [self.start(IDLE) for _ in range(2)]
+        for program in honest:
+            program.stdout.readline()
+        pids = [program.pid for program in honest]
+        large = {"said": "done: ", "body": LARGE}
+        lies = [told for told, _ in channels.LIES.values()]
+        each = [{}, large, *lies[: len(lies) // 2], {}, large, {}, *lies[len(lies) // 2 :]]
+        told = (each * CROWD)[:CROWD]
+        crowd = channels.start(self, told)
+        silent = {pid for pid, one in zip(crowd, told) if one != large}
+        began = time.monotonic()
+        done = self.tslab("top", "--once", "--json")
+        took = {"top": time.monotonic() - began}
+        shown = {one["pid"]: one for one in json.loads(done.stdout)["processes"]}
+        self.assertLessEqual(set(pids), set(shown))
+        self.assertFalse(silent & set(shown))
+        self.assertEqual(sum(f"tslab: process {pid}: " in done.stderr for pid in silent), len(silent))
+        for pid in pids:
+            self.assertGreater(shown[pid]["process"]["live"], 3000 * 1000)
+        for words, says in (
+            (("stat", pids[0]), f"python3, process {pids[0]}, "),
+            (("ctl", pids[0], "trim"), "trim: gave back "),
+            (("doctor", pids[0], "--watch", "0"), f"python3, process {pids[0]}: RSS "),
+        ):
+            began = time.monotonic()
+            done = self.tslab(*words)
+            took[words[0]] = time.monotonic() - began
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertTrue(done.stdout.startswith(says), done.stdout)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        began = time.monotonic()
+        with exporter.Server(("127.0.0.1", 0), per_process=True) as server:
+            samples = [sample for metric in server.collect() for sample in metric.samples]
+        took["scrape"] = time.monotonic() - began
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        value = {(sample.name, sample.labels.get("pid"), sample.labels.get("use")): sample.value for sample in samples}
+        for pid in pids:
+            self.assertGreater(value["tslab_memory_bytes", str(pid), "live"], 3000 * 1000)
+        self.assertGreaterEqual(value["tslab_exporter_unreadable", None, None], len(silent))
+        self.assertEqual(value["tslab_exporter_unseen", None, None], 0)
+        self.assertLess(grown, CROWD << 10)
+        print(*(f"{name}: {seconds:.2f} s" for name, seconds in took.items()), f"memory of a scrape: {grown >> 10} MiB")
+
+    def test_processes_that_come_and_go(self):
+        """Children on the library that end, or become another program, while they are asked."""
+        for source in (STORM, STORM.replace("os._exit(0)", "os.execv('/bin/sleep', ['sleep', '0.1'])")):
+            self.start(source)
+        honest = self.start(IDLE)
+        honest.stdout.readline()
+        with processes.Watched() as watched:
+            for _ in range(10):
+                self.assertIn(honest.pid, [process.pid for process in watched.look()])
+                for why in watched.unreadable.values():
+                    self.assertRegex(why, "did not answer|has another form")
 
     def test_what_a_scrape_costs(self):
-        """Each board is found and opened once, however long the scrape waits for figures of now; /proc is listed once."""
-        many = [self.sharing(lambda pid: true(pid, 1)) for _ in range(12)]
-        self.wait_for(*many)
+        """Each process is found and opened once, however long the scrape waits for others; /proc is listed once."""
+        many = channels.start(self, [channels.HONEST] * 12 + [{}])[:12]
         counted = collections.Counter()
-        paths = [f"/proc/{process.pid}/" for process in many]
+        paths = [f"/proc/{pid}/" for pid in many]
 
         def count(event, arguments):
             if counting and event in ("open", "os.listdir", "os.scandir"):
                 path = str(arguments[0])
                 ours = next((path.removeprefix(part) for part in paths if path.startswith(part)), None)
                 if ours is not None or path == "/proc":
-                    counted[event, ours or path] += 1
+                    counted[event, "/".join(part for part in (ours or path).split("/") if not part.isdecimal())] += 1
 
         counting = True
         sys.addaudithook(count)
-        with exporter.Server(("127.0.0.1", 0), patience=0.4) as server:
-            value = {sample.name: sample.value for metric in server.collect() for sample in metric.samples}
+        value = self.scraped()
         counting = False
         self.assertGreaterEqual(value["tslab_exporter_processes"], len(many))
-        once = {("open", name): len(many) for name in ("fd/100", "status", "uid_map", "comm", "cgroup", "statm")}
-        self.assertEqual(counted, once | {("os.listdir", "/proc"): 1})
+        once = {("open", name): len(many) for name in ("task/fd", "status", "uid_map", "comm", "cgroup", "statm")}
+        once |= {("os.scandir", name): len(many) for name in ("task", "task/fd")}
+        self.assertEqual(counted, once | {("open", "task/comm"): 2 * len(many), ("os.listdir", "/proc"): 1})
 
     def test_a_scrape_has_a_deadline(self):
-        honest = self.sharing()
-        self.wait_for(honest)
-        with exporter.Server(("127.0.0.1", 0), patience=0) as server:
-            for deadline, there in ((-1, False), (1000, True)):
-                with unittest.mock.patch.object(exporter, "DEADLINE", deadline):
-                    value = {sample.name: sample.value for metric in server.collect() for sample in metric.samples}
-                self.assertEqual(value["tslab_exporter_processes"] > 0, there)
-                self.assertEqual(value["tslab_exporter_unseen"] == 0, there)
-
-    def test_nothing_is_read_beyond_a_board(self):
-        self.assertEqual(shared_memory.read("/proc/self/environ")[:0], b"")
-        self.assertLessEqual(len(shared_memory.read("/dev/zero")), 1 << 16)
-        self.assertEqual(shared_memory.read("/proc/self/nothing"), b"")
+        channels.start(self, [channels.HONEST])
+        for deadline, there in ((-1, False), (1000, True)):
+            with unittest.mock.patch.object(exporter, "DEADLINE", deadline):
+                value = self.scraped()
+            self.assertEqual(value["tslab_exporter_processes"] > 0, there)
+            self.assertEqual(value["tslab_exporter_unseen"] == 0, there)
 
 
 class Requests(unittest.TestCase):

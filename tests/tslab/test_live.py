@@ -1,5 +1,5 @@
-"""What reads the boards of processes: boards that are whole, torn, cut off, damaged, or of a newer library; the screen; the
-metrics; the dashboard and the rules that name them. No process runs here.
+"""What is made of the answers of processes: figures, the screen, the metrics; the dashboard and the rules that name them. No
+process runs here.
 usage: test_live.py [LIBRARY]"""
 
 import json
@@ -8,13 +8,11 @@ import pwd
 import random
 import re
 import shutil
-import struct
 import subprocess
 import time
 import types
 import unittest
 import unittest.mock
-import zlib
 
 import prometheus_client
 from prometheus_client import parser as plain_text
@@ -23,121 +21,39 @@ from prometheus_client.openmetrics import parser as openmetrics
 from rich.text import Text
 
 import tslab_test
-from boards import NAMES, board_of, copy_of, process_of, rows_of
+from channels import body, process_of
 from tslab_tools import terminal
 from tslab_tools.failure import Failure
-from tslab_tools.live import board, exporter, keys, metrics, processes, report, screen, summary, units
+from tslab_tools.live import answers, exporter, figures, keys, metrics, report, screen, summary, units
 
 MONITORING = tslab_test.ROOT / "packaging/monitoring"
 
 
-class Board(unittest.TestCase):
-    def test_the_newest_copy(self):
-        for numbers in ((1, 2), (2, 1), (7,), (3, 5, 4)):
-            found = board.parse(board_of([copy_of(number, rows_of(number)) for number in numbers])[0])
-            self.assertEqual((found.number, found.pid), (max(numbers), 4711))
-            self.assertEqual(found.library, "0.2.0")
-            self.assertEqual(found.process, dict.fromkeys(NAMES[0], max(numbers)))
-            self.assertEqual(found.accounts, dict.fromkeys(NAMES[1], max(numbers)))
-            self.assertEqual(found.classes, [dict.fromkeys(NAMES[2], max(numbers))])
-            self.assertEqual(found.labels, [dict.fromkeys(NAMES[3], max(numbers)) | {"label": "request"}])
-            self.assertEqual(found.limits, [dict.fromkeys(NAMES[6], max(numbers)) | {"label": "request"}])
+class Answers(unittest.TestCase):
+    def test_figures(self):
+        found = answers.parse(body(7, ("request", "session")).encode(), 3.5)
+        self.assertEqual((found.taken, found.library, found.process["allocations"]), (3.5, "0.2.0", 7))
+        self.assertEqual(set(found.process.values()), {7})
+        self.assertEqual(found.accounts["live_slots_untouched"], 7)
+        self.assertEqual(len(found.accounts), 2 * len(figures.ACCOUNTS))
+        self.assertEqual(found.classes, [{name: 7 for name, *_ in figures.CLASS_COUNTED}])
+        self.assertEqual([row["label"] for row in found.labels], ["request", "session"])
+        self.assertEqual([row["refusals"] for row in found.limits], [7, 7])
+        self.assertEqual(found.options, {"purge": "lazy", "profile": "524288", "stats": "2,a=b"})
 
-    def test_options(self):
-        found = board.parse(board_of([copy_of(1, rows_of(1))])[0])
-        self.assertEqual(found.options, {"purge": "lazy", "trace": "a=b,4M"})
-        self.assertEqual((found.changeable, found.program), ({"purge"}, "redis-server"))
-
-    def test_more_columns_and_fewer_sections_do_no_harm(self):
-        more = [[*names, "new"] for names in NAMES[:4]]
-        rows = [[[1] * len(names)] for names in more[:3]] + [[[1] * len(more[3]) + [b"a"]]]
-        found = board.parse(board_of([copy_of(1, rows)], names=more)[0])
-        self.assertEqual((found.process["new"], found.options, found.program, found.limits), (1, {}, "", []))
-
-    def test_torn_anywhere(self):
-        """A new copy is written over an old one, from the first byte to the last or in any other order, and the reader comes
-        at any moment: it finds the other copy, or the whole new one, and never a mixture. Without the checksum it would."""
-        old, new, other = (copy_of(number, rows_of(number * 0x0101010101010101)) for number in (1, 3, 2))
-        self.assertEqual(len(old), len(new))
-        ways = [list(range(0, len(new), 8))]
-        for seed in range(3):
-            ways.append(random.Random(seed).sample(ways[0], len(ways[0])))
-        for way in ways:
-            mixed = bytearray(old)
-            for step, at in enumerate(way):
-                found = board.parse(board_of([other, bytes(mixed)])[0])
-                self.assertIn(found.number, (2, 3) if step else (2,))
-                self.assertEqual(set(found.process.values()), {found.number * 0x0101010101010101})
-                mixed[at : at + 8] = new[at : at + 8]
-            self.assertEqual(board.parse(board_of([other, bytes(mixed)])[0]).number, 3)
-        half = old[: len(old) // 2] + new[len(new) // 2 :]
-        blind = struct.pack("<I", zlib.crc32(half[4:])) + half[4:]
-        torn = board.parse(board_of([blind])[0])
-        seen = set(torn.process.values()) | {
-            value for row in torn.classes + torn.labels for value in list(row.values())[:8]
-        }
-        self.assertGreater(len(seen), 1, "this test would not see a mixture")
-
-    def test_no_whole_copy(self):
-        copy = bytearray(copy_of(1, rows_of(1)))
-        copy[100] ^= 1
-        self.assertRaises(board.Torn, board.parse, board_of([bytes(copy)])[0])
-        self.assertRaises(board.Torn, board.parse, board_of([b"", b""])[0])
-        self.assertRaises(board.Torn, board.parse, bytes(4096))
-
-    def test_a_newer_version(self):
-        with self.assertRaisesRegex(board.Newer, "version 3.*up to 2.*update"):
-            board.parse(board_of([copy_of(1, rows_of(1))], version=3)[0])
-
-    def test_cut_off_anywhere(self):
-        data, head_bytes = board_of([copy_of(1, rows_of(1))], copy_bytes=4096)
-        for length in [*range(0, head_bytes + 64, 7), len(data) - 1]:
-            self.assertRaises(board.Unreadable, board.parse, data[:length])
-
-    def test_damaged_anywhere(self):
-        """Figures or a clear refusal, and never another error."""
-        data, head_bytes = board_of([copy_of(1, rows_of(1)), copy_of(2, rows_of(2))])
-        dice = random.Random(7)
-        for _ in range(3000):
-            broken = bytearray(data)
-            for _ in range(dice.choice((1, 1, 2, 8))):
-                broken[dice.randrange(dice.choice((64, 96, head_bytes, len(data))))] = dice.randrange(256)
-            try:
-                board.parse(bytes(broken))
-            except board.Unreadable as refusal:
-                self.assertTrue(str(refusal))
-
-    def test_counts_of_rows_that_lie(self):
-        copy = bytearray(copy_of(1, rows_of(1)))
-        for section, count in ((2, 1 << 30), (0, 0)):
-            lying = bytearray(copy)
-            struct.pack_into("<I", lying, 40 + 4 * section, count)
-            struct.pack_into("<I", lying, 0, zlib.crc32(bytes(lying[4:])))
-            self.assertRaisesRegex(board.Unreadable, "damaged", board.parse, board_of([bytes(lying)])[0])
-
-
-class Reading(tslab_test.TslabTest):
-    def test_a_torn_board_is_read_again(self):
-        own = os.getpid()
-        whole, parents = (board_of([copy_of(1, rows_of(1), pid=pid)])[0] for pid in (own, own + 1))
-        torn = bytes(64)
-        for reads, number, problems in (
-            ([whole], 1, 0),
-            ([torn, torn, whole], 1, 0),
-            ([torn] * 5, None, 1),
-            ([parents], None, 0),  # a child that still has its parent's
-            ([b"nonsense" * 10], None, 1),
-        ):
-            with unittest.mock.patch.object(processes.Process, "find", return_value=True):
-                with unittest.mock.patch.object(processes.Process, "_bytes", side_effect=reads) as read:
-                    with processes.Watched([own]) as watched:
-                        self.assertEqual([one.figures.number for one in watched.look()], [number] if number else [])
-                        self.assertEqual(len(watched.unreadable), problems)
-                    self.assertEqual(read.call_count, len(reads))
+    def test_what_is_required(self):
+        """A library of another version may have more, and lack the rest."""
+        for name in sorted(answers._REQUIRED):
+            text = body().replace(f'"{name}":', '"another":')
+            self.assertRaisesRegex(answers.Unreadable, f"^its figures lack {name}$", answers.parse, text, 1)
+        other = body().replace('"work_units"', '"new": {"a": []}, "work_units"').replace('"harvests"', '"another"')
+        found = answers.parse(other.encode(), 1)
+        self.assertFalse({"new", "another", "harvests"} & set(found.process))
+        self.assertIn("another", found.classes[0])
+        self.assertEqual(answers.parse(body(labels=["\ud800" + "x" * 1000]), 1).labels[0]["label"], "?" + "x" * 511)
 
     def test_rates(self):
-        process = process_of(500, before=100)
-        self.assertEqual(process.rate("allocations"), 400)
+        self.assertEqual(process_of(500, before=100).rate("allocations"), 400)
         self.assertIsNone(process_of(500).rate("allocations"))
         self.assertEqual(process_of(100, before=500).rate("allocations"), 0)
 
@@ -195,7 +111,7 @@ class Strangers(unittest.TestCase):
 
     def test_on_the_screen(self):
         for text, shown in STRANGE:
-            process = process_of(1, labels=(b"",))
+            process = process_of(1, labels=("",))
             process.figures.labels[0]["label"] = text
             process.program = text
             self.assertIn(f"{shown}, process", self.shown(*screen.details(process, 200)))
@@ -228,7 +144,7 @@ class Screen(unittest.TestCase):
         self.assertEqual([screen.span(s) for s in (None, 0, 59, 3600, 1e6)], ["-", "0.0s", "59s", "60m", "12d"])
 
     def test_every_screen_fits(self):
-        many = [process_of(n << (3 * n), before=0, labels=(b"\x1b[2J", b"x" * 31), rss_bytes=1 << n) for n in range(15)]
+        many = [process_of(n << (3 * n), before=0, labels=("\x1b[2J", "x" * 31), rss_bytes=1 << n) for n in range(15)]
         for pid, process in enumerate(many):
             process.pid = 4194304 - pid
         for width, height in ((80, 24), (40, 8), (200, 60)):
@@ -300,7 +216,7 @@ class Screen(unittest.TestCase):
         self.assertEqual(found, ["up", "down", "q", "page up", "enter", "x", "back", "back"])
 
     def test_pressure_and_draining_are_marked(self):
-        process = process_of(1, labels=(b"request",), soft_pressure=1)
+        process = process_of(1, labels=("request",), soft_pressure=1)
         row = screen._row(process, False, 80)
         self.assertIn("!", row.plain)
         self.assertIn("1/3", row.plain)
@@ -310,9 +226,9 @@ class Screen(unittest.TestCase):
 
 class Metrics(unittest.TestCase):
     def found(self):
-        strange = process_of(1, labels=(b'a"\\\n', b"\xff", b"\xfe", b""))
+        strange = process_of(1, labels=('a"\\\n', "\ufffd", "\ufffd", ""))
         strange.pid = 77
-        return [process_of(1 << 40, labels=(b"request", b"other")), strange]
+        return [process_of(1 << 40, labels=("request", "other")), strange]
 
     def read(self, collected):
         """The samples of these metrics, as Prometheus reads them in both formats."""
@@ -346,7 +262,7 @@ class Metrics(unittest.TestCase):
 
     def test_sums(self):
         """Of a program in a unit. What was at its peak at other times, and what ends with a process, is not summed up."""
-        a, b, c = (process_of(value, labels=(b"x", b"y")) for value in (3, 4, 5))
+        a, b, c = (process_of(value, labels=("x", "y")) for value in (3, 4, 5))
         for pid, (one, unit) in enumerate(zip((a, b, c), ("a.service", "a.service", "b.service"))):
             one.pid, one.program, one.unit = pid + 1, "server", unit
             one.figures.labels[0].update({"labels": 1, "oldest_ms": 1000 * (pid + 1)})
@@ -381,7 +297,7 @@ class Metrics(unittest.TestCase):
             found = []
             for pid, inode, count in counts:
                 found.append(process_of(1, allocations=count))
-                found[-1].pid, found[-1].inode, found[-1].program, found[-1].unit = pid, inode, "server", "u"
+                found[-1].pid, found[-1].channel.inode, found[-1].program, found[-1].unit = pid, inode, "server", "u"
             values = [
                 sample.value
                 for metric in sums.metrics(found)
@@ -403,7 +319,7 @@ class Metrics(unittest.TestCase):
 
     def test_refusals_by_label(self):
         """A label may get its limit while the process runs: it has refused nothing before."""
-        sums, one = metrics.Sums(), process_of(1, labels=(b"a", b"\xff"))
+        sums, one = metrics.Sums(), process_of(1, labels=("a", "b"))
         one.figures.process["label_limit_refusals"] = 0
 
         def scrape(*refusals):
@@ -429,7 +345,7 @@ class Metrics(unittest.TestCase):
         for turn in range(30):
             found = []
             for number in range(10):
-                found.append(process_of(1, labels=[b"%d" % (turn * 100 + number * 10 + n) for n in range(10)]))
+                found.append(process_of(1, labels=[str(turn * 100 + number * 10 + n) for n in range(10)]))
                 for row in found[-1].figures.labels:
                     row["labels"] = 1
                 found[-1].pid, found[-1].unit = number + 1, "user-1.slice"

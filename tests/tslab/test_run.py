@@ -33,10 +33,8 @@ class Options(TslabTest):
             ("--epoch-policy", "batch-0", "unknown value (never, per-request"),
             ("--epoch-limits", "a=1K", "not a list of limits (LABEL=BYTES"),
             ("--stats-signal", "KILL", "not a usable signal (USR1 USR2"),
-            ("--stats", "3", "not a way to report (FORM[,FILE]"),
-            ("--profile", "x" * 300, "not a way to sample (BYTES[,FILE]"),
-            ("--trace", "t,5", "not a file for a timeline (FILE[,BYTES]"),
-            ("--trace", "a: b\n; ignored,5", "not a file for a timeline"),
+            ("--stats", "3", "not a number, and a file (FORM[,FILE]"),
+            ("--profile", "x" * 300, "not a number, and a file (BYTES[,FILE]"),
         ):
             with self.subTest(flag=flag, value=value):
                 done = self.run_with(flag, value)
@@ -53,7 +51,7 @@ class Options(TslabTest):
 
     def test_asking_leaves_no_trace(self):
         """The files that options name are the program's alone, and a small limit is no matter."""
-        done = self.run_with("--stats=2,stats.%n", "--profile=1,heap.%n", "--trace=trace", "--stats-signal=URG")
+        done = self.run_with("--stats=2,stats.%n", "--profile=1,heap.%n", "--stats-signal=URG")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ran\n", ""))
         reports = [json.loads(line) for path in self.own.glob("stats.*") for line in path.read_text().splitlines()]
         self.assertEqual([report["program"] for report in reports], ["echo"])
@@ -242,8 +240,8 @@ class Refusals(TslabTest):
         for code, sentence, words in (
             (2, "name a program to run", ""),
             (2, "name a program to run behind --", "--stats true"),
-            (2, "--stats 'true': not a way to report (FORM[,FILE][,MS], ", f"--library {self.library} --stats true x"),
-            (2, "MS up to 86400000); before a program, write --", f"--library {self.library} --stats true x"),
+            (2, "--stats 'true': not a number, and a file (FORM[,FILE], ", f"--library {self.library} --stats true x"),
+            (2, "FILE up to 255 bytes); before a program, write --", f"--library {self.library} --stats true x"),
             (127, "There is no program nosuch.", f"--library {self.library} -- nosuch"),
             (127, "There is no program /no/such.", f"--library {self.library} -- /no/such"),
             (127, "There is no library /no/such.so", "--library /no/such.so -- true"),

@@ -6,6 +6,7 @@ import fcntl
 import json
 import mmap
 import os
+import platform
 import pty
 import shutil
 import signal
@@ -24,18 +25,9 @@ from prometheus_client.openmetrics import parser as openmetrics
 
 from live_test import BUSY, IDLE, PATIENCE, Live
 from tslab_test import main
-from tslab_tools.live import board, metrics, processes, shared_memory
+from tslab_tools.live import channel, kernel, metrics, processes
 
-FORKS = """
-import os, time
-kept = [bytearray(1000) for _ in range(100)]
-child = os.fork()
-while True:
-    kept.append(bytearray(len(kept) % 5000 + 600))
-    time.sleep(0.0005)
-"""
-CLOSES = "import os, sys, time\nos.closerange(3, 1000)\n" + BUSY
-IDLE_CLOSED = IDLE.replace("print", "os.closerange(3, 1000)\nprint")
+IDLE_CLOSED = IDLE.replace("os.write", "os.closerange(3, 1000)\nos.write")
 EPOCHS = """
 import ctypes, time
 library = ctypes.CDLL(None)
@@ -53,24 +45,26 @@ for label in (b"request", b"request", b"session"):
     else:
         allocates(epoch, ctypes.c_size_t(10000000))
 """
-# The child never allocates. Many mappings come before those of libraries.
+# The child stops as soon as there is one, and never allocates.
 DAEMON = """
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 int main(void)
 {
-    for (int i = 0; i < 200; i++) {
-        mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    }
     for (size_t bytes = 16; bytes < 100000; bytes += 512) {
         if (malloc(bytes) == NULL) {
             return 1;
         }
     }
+    puts("idle");
+    fflush(stdout);
+    getchar();
     const pid_t child = fork();
-    if (child != 0) {
+    if (child == 0) {
+        raise(SIGSTOP);
+    } else {
         printf("%d\\n", (int)child);
         fflush(stdout);
     }
@@ -79,131 +73,179 @@ int main(void)
     }
 }
 """
+# Has the kernel refuse a system call from now on, and becomes the words.
+REFUSES = """
+import ctypes, os, struct, sys
+number, error = map(int, sys.argv[1:3])
+rules = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | error), (0x06, 0, 0, 0x7FFF0000)]
+program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *rule) for rule in rules))
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+if libc.prctl(22, 2, struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(program))):  # PR_SET_SECCOMP
+    sys.exit(77)
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
+CLOSE_RANGE, MEMFD_CREATE = 436, {"x86_64": 319, "aarch64": 279}.get(platform.machine())
+# Files that a command would look for all over the machine, if it did look.
+NAMES_FILES = {"export": "0", "TSLAB_STATS_SIGNAL": "USR1", "TSLAB_PROFILE": "4K,/%n/%n/%n/%n/%n/%n"}
 EXECS = "import os\nos.execv('/bin/sleep', ['sleep', '1000'])\n"
 
 
-class Boards(Live):
-    def test_a_busy_program_posts_while_it_is_watched(self):
+class Figures(Live):
+    def idle(self, source=IDLE, **more):
+        program = self.start(source, **more)
+        self.assertEqual(program.stdout.readline(), "idle\n")
+        return program
+
+    def test_figures_are_of_now(self):
+        """And add up. Without a pid, all processes are asked."""
         busy = self.start(BUSY)
-        (found,) = self.figures([busy.pid], lambda process: process.before and process.figures.number > 4, mapped=False)
+        (found,) = self.figures(
+            [busy.pid], lambda process: process.before and process.figures.process["live"] > 1 << 20
+        )
         own = found.figures.process
-        self.assertEqual((found.figures.pid, found.program), (busy.pid, "python3"))
-        self.assertGreater(found.rate("allocations") + 1, 1)
-        self.assertGreater(own["live"], 1 << 20)
+        self.assertEqual((found.inner_pid, found.program), (busy.pid, "python3"))
+        self.assertGreater(found.rate("allocations"), 0)
         self.assertEqual(own["allocations"], sum(row["allocations"] for row in found.figures.classes))
+        self.assertGreaterEqual(own["allocations"], own["frees"])
         accounts = found.figures.accounts
         whole = sum(value for name, value in accounts.items() if not name.endswith("_untouched"))
         untouched = sum(value for name, value in accounts.items() if name.endswith("_untouched"))
         self.assertEqual(whole - untouched, sum(own[name] for name in processes.TERMS))
         self.assertGreater(own["rss_bytes"], whole - untouched)
+        with processes.Watched() as watched:
+            self.assertIn(busy.pid, [process.pid for process in watched.look()])
 
-    def test_nobody_can_write_to_it(self):
-        busy = self.start(BUSY)
-        self.figures([busy.pid])
-        path = processes.descriptor(busy.pid)
-        file = os.open(path, os.O_RDWR)
-        self.addCleanup(os.close, file)
-        for attempt in (
-            lambda: os.pwrite(file, b"x", 0),
-            lambda: os.ftruncate(file, 0),
-            lambda: os.ftruncate(file, 1 << 20),
-        ):
-            self.assertRaises(PermissionError, attempt)
-        flags = fcntl.fcntl(file, fcntl.F_GET_SEALS)
-        self.assertEqual(flags & 7, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    def test_an_idle_process_answers(self):
+        """It has one thread. What it did is told at once."""
+        for keeper in ("0", "1", "2"):
+            (found,) = self.figures([self.idle(TSLAB_KEEPER=keeper).pid])
+            self.assertGreater(found.figures.process["live"], 3000 * 1000)
+            self.assertEqual(found.figures.process["threads"], 1)
 
-    def test_a_reader_that_never_rests_sees_no_mixture(self):
-        """The library writes each time that it may, and each of many reads finds whole figures."""
-        busy = self.start(BUSY)
-        (found,) = self.figures([busy.pid])
-        numbers = set()
-        with processes.Watched([busy.pid]) as watched:
-            least, most = time.monotonic() + 1.5, time.monotonic() + PATIENCE
-            while time.monotonic() < least or (len(numbers) < 2 and time.monotonic() < most):
-                (found,) = watched.look()
-                numbers.add(found.figures.number)
-                own = found.figures.process
-                self.assertGreaterEqual(own["allocations"], own["frees"])
-        self.assertGreaterEqual(len(numbers), 2)
+    def switches(self, pid):
+        """How often each thread but the keeper has slept, and how often the keeper has."""
+        found = [0, 0]
+        for task in os.listdir(f"/proc/{pid}/task"):
+            text = Path(f"/proc/{pid}/task/{task}/status").read_text()
+            counts = [int(line.split()[1]) for line in text.splitlines() if line.startswith("voluntary")]
+            found["tslab-keeper" in text] += sum(counts)
+        return found
 
-    def test_a_child_has_a_board_of_its_own(self):
-        for keeper in ("1", "2"):
-            parent = self.start(FORKS, TSLAB_KEEPER=keeper)
-            end = time.monotonic() + PATIENCE
-            children = []
-            while not children and time.monotonic() < end:
-                with open(f"/proc/{parent.pid}/task/{parent.pid}/children") as file:
-                    children = [int(word) for word in file.read().split()]
-                time.sleep(0.05)
-            mother, child = self.figures([parent.pid, *children], mapped=False)
-            self.assertEqual((mother.figures.pid, child.figures.pid), (parent.pid, children[0]))
-            os.kill(parent.pid, signal.SIGSTOP)
-            (later,) = self.figures(children, lambda process, seen=child.figures.number: process.figures.number > seen)
-            self.assertEqual(later.figures.pid, children[0])
-            os.killpg(parent.pid, signal.SIGKILL)
+    def test_nothing_is_done_while_nobody_looks(self):
+        """The file stays as it is, and the keeper alone runs, four times a second. An answer takes no thread of the program."""
+        idle = self.idle()
+        self.figures([idle.pid])
+        path = channel.path_of(idle.pid)
+        end = time.monotonic() + PATIENCE
+        while os.stat(path).st_size > 4096:  # the body goes
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+        status, content, (others, keeper) = os.stat(path), Path(path).read_bytes(), self.switches(idle.pid)
+        time.sleep(1.5)
+        self.assertEqual(os.stat(path).st_mtime_ns, status.st_mtime_ns)
+        self.assertEqual(Path(path).read_bytes(), content)
+        later = self.switches(idle.pid)
+        self.assertEqual(later[0], others)
+        self.assertLessEqual(later[1] - keeper, 14)
+        self.figures([idle.pid])
+        self.assertEqual(self.switches(idle.pid)[0], others)
+        self.assertNotEqual(os.stat(path).st_mtime_ns, status.st_mtime_ns)
 
-    def daemon(self, **variables):
-        """The child of a program, which has posted nothing."""
+    def compiled_daemon(self):
         path = self.own / "daemon"
         subprocess.run(["cc", "-x", "c", "-", "-o", path, "-O0", "-fno-builtin"], input=DAEMON, text=True, check=True)
-        return int(self.start(f"import os\nos.execv({str(path)!r}, ['daemon'])", **variables).stdout.readline())
+        return f"import os\nos.execv({str(path)!r}, ['daemon'])"
 
-    def test_a_child_that_has_posted_nothing(self):
-        for export, said in (
-            ("1", "has posted no figures yet: it does at its next slow allocation"),
-            ("0", "runs on tslab and exports no figures: start it with TSLAB_EXPORT=1. If it was, "),
-        ):
-            child = self.daemon(export=export)
-            for words in (("stat", child), ("doctor", child), ("top", child, "--once")):
-                done = self.tslab(*words)
-                self.assertEqual((done.returncode, done.stdout), (1, ""))
-                self.assertIn(f"tslab: process {child} {said}", done.stderr)
-            if export == "1":
-                self.assertIn("has posted no figures yet", self.tslab("profile", child).stderr)
+    def inodes(self, pid):
+        """Of all files of the library that it has open or mapped, in any thread."""
+        found = {
+            int(line.split()[4]) for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if channel.FILE in line
+        }
+        for folder in (Path(f"/proc/{pid}/fd"), *Path(f"/proc/{pid}/task").glob("*/fd")):
+            found |= {os.stat(entry).st_ino for entry in folder.iterdir() if os.readlink(entry) == channel.FILE}
+        return found
 
-    def test_a_program_that_does_not_run_on_tslab(self):
-        for export, said in (("1", "has TSLAB_EXPORT=1 and no figures: start it on tslab, or wait"), ("0", "does not")):
-            other = self.start(IDLE, export=export, LD_PRELOAD="")
-            self.assertEqual(other.stdout.readline(), "idle\n")
-            self.assertIn(f"tslab: process {other.pid} {said}", self.tslab("stat", other.pid).stderr)
-
-    def test_long_files_of_the_kernel_are_read_whole(self):
-        self.assertEqual(shared_memory.read("/proc/self/limits"), Path("/proc/self/limits").read_bytes())
-        kept = [mmap.mmap(-1, 4096, prot=[mmap.PROT_READ, mmap.PROT_WRITE][i % 2]) for i in range(300)]
-        self.assertIn(b"[stack]", shared_memory.read("/proc/self/maps"))
-        self.assertEqual(len(shared_memory.read("/proc/self/maps", 5000)), 5000)
-        self.assertEqual(len(kept), 300)
+    def test_a_child_answers_for_itself(self):
+        """From the fork on it has no descriptor and no mapping of its parent's file."""
+        for keeper in ("1", "2"):
+            parent = self.idle(self.compiled_daemon(), TSLAB_KEEPER=keeper)
+            (mother,) = self.figures([parent.pid])
+            self.assertEqual(self.inodes(parent.pid), {mother.inode})
+            print(file=parent.stdin, flush=True)
+            child = int(parent.stdout.readline())
+            while "State:\tT" not in Path(f"/proc/{child}/status").read_text():
+                time.sleep(0.01)
+            self.assertNotIn(mother.inode, self.inodes(child))
+            self.assertRegex(self.tslab("stat", child).stderr, rf"^tslab: process {child}\b.*\n$")
+            os.kill(child, signal.SIGCONT)
+            end = time.monotonic() + PATIENCE
+            while channel.path_of(child) is None:
+                self.assertLess(time.monotonic(), end)
+            parent.send_signal(signal.SIGSTOP)
+            (found,) = self.figures([child])
+            self.assertEqual((found.inner_pid, self.inodes(child)), (child, {found.inode}))
+            self.assertNotEqual(found.inode, mother.inode)
+            self.assertEqual(found.figures.process["live"], mother.figures.process["live"])
+            self.end(parent)
 
     def test_a_program_that_closes_all_descriptors(self):
-        """It makes another board when it posts next. One that does not is found by its mapping if it is asked for."""
-        closes = self.start(CLOSES)
-        self.figures([closes.pid], mapped=False)
-        idle = self.start(IDLE_CLOSED)
-        self.assertEqual(idle.stdout.readline(), "idle\n")
-        self.assertIsNone(processes.descriptor(idle.pid))
-        with processes.Watched([idle.pid]) as watched:
-            found = watched.look()
-            if found:  # the system lets us read its memory
-                self.assertEqual(found[0].figures.pid, idle.pid)
-            else:
-                self.assertNotEqual(os.geteuid(), 0)
+        (found,) = self.figures([self.idle(IDLE_CLOSED).pid])
+        self.assertGreater(found.figures.process["live"], 3000 * 1000)
 
-    def test_an_idle_program_keeps_what_it_posted_last(self):
-        """With keeper=2 its keeper posts what is so now."""
-        idle, kept = self.start(IDLE), self.start(IDLE, TSLAB_KEEPER="2")
-        for program in (idle, kept):
-            program.stdout.readline()
-        (found,) = self.figures([kept.pid], lambda process: process.figures.process["live"] > 3000 * 1000)
-        self.assertEqual(found.figures.process["threads"], 1)
-        (fresh,) = self.figures([kept.pid], lambda process: process.figures.number > found.figures.number + 1)
-        self.assertLess(fresh.age, PATIENCE)
-        (old,) = self.figures([idle.pid])
-        number = old.figures.number
-        (old,) = self.figures([idle.pid], lambda process: process.age > 1)
-        self.assertEqual(old.figures.number, number)
+    def test_a_program_that_may_have_few_files(self):
+        (found,) = self.figures([self.idle("import resource\nresource.setrlimit(7, (3, 3))\n" + IDLE).pid])
+        self.assertGreater(found.figures.process["live"], 3000 * 1000)
+        short = self.idle("import resource\nresource.setrlimit(1, (5000, 5000))\n" + IDLE)
+        said = f"tslab: process {short.pid}: figures could not all be written: memory is short, or files may not be so long\n"
+        self.assertEqual(self.tslab("stat", short.pid).stderr, said)
+
+    def test_a_stopped_process_is_named(self):
+        """And delays the others by no more than their time."""
+        stopped, honest = self.idle(), self.idle()
+        stopped.send_signal(signal.SIGSTOP)
+        done = self.tslab("stat", stopped.pid)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, f"tslab: process {stopped.pid}: it did not answer within 3.0 s: it is stopped\n")
+        done = self.tslab("top", "--once")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(f"tslab: process {stopped.pid}: it did not answer within", done.stderr)
+        self.assertRegex(done.stdout, rf"(?m)^ *{honest.pid} python3 ")
+        self.assertNotRegex(done.stdout, rf"(?m)^ *{stopped.pid} python3 ")
+
+    def test_processes_that_export_nothing(self):
+        for more, said in (
+            ({"export": "0"}, "runs on tslab and exports no figures: start it with TSLAB_EXPORT=1"),
+            (NAMES_FILES, "runs on tslab and exports no figures: start it with TSLAB_EXPORT=1"),
+            ({"LD_PRELOAD": ""}, "does not export figures of tslab: start it on tslab with TSLAB_EXPORT=1"),
+        ):
+            idle = self.idle(**more)
+            self.assertIsNone(channel.path_of(idle.pid))
+            for words in (("stat", idle.pid), ("doctor", idle.pid), ("profile", idle.pid)):
+                done = self.tslab(*words)
+                said_at = f"tslab: process {idle.pid} {said}\n"
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", said_at))
+
+    @unittest.skipUnless(MEMFD_CREATE, "the numbers of system calls are not known")
+    def test_a_system_that_refuses(self):
+        """The program runs on, and says it once."""
+        for number, error in ((CLOSE_RANGE, 38), (MEMFD_CREATE, 1)):
+            with open(self.own / "said", "w+") as said:
+                refuses = ["/usr/bin/python3", "-c", REFUSES, str(number), str(error)]
+                idle = self.idle("import os\nos.fork()\n" + IDLE, before=refuses, stderr=said)
+                self.assertEqual(idle.stdout.readline(), "idle\n")
+                time.sleep(0.6)  # the keeper looks twice
+                said.seek(0)
+                text = (
+                    "tslab: option TSLAB_EXPORT has no effect: the system gives the library no thread with descriptors"
+                )
+                self.assertEqual(said.read().count(text), 1)
+            done = self.tslab("stat", idle.pid)
+            self.assertIn(f"process {idle.pid} has TSLAB_EXPORT=1, and the system refused what that takes", done.stderr)
+            self.end(idle)
 
     def test_epochs_by_label(self):
-        program = self.start(EPOCHS + BUSY, TSLAB_KEEPER="2", TSLAB_EPOCH_LIMITS="session=8M:other=1M")
+        program = self.start(EPOCHS + BUSY, TSLAB_EPOCH_LIMITS="session=8M:other=1M")
         (found,) = self.figures([program.pid], lambda process: len(process.figures.labels) == 2)
         rows = {row["label"]: (row["open"], row["draining"], row["live_bytes"]) for row in found.figures.labels}
         self.assertEqual(rows, {"request": (0, 2, 224), "session": (1, 0, 112)})
@@ -217,38 +259,26 @@ class Boards(Live):
 
     def test_exec_and_exit_leave_nothing(self):
         execs = self.start(EXECS)
-        end = time.monotonic() + PATIENCE
         (found,) = self.figures([execs.pid], lambda process: process.program == "sleep")
-        self.assertEqual(found.figures.pid, execs.pid)
+        self.assertEqual(found.inner_pid, execs.pid)
         execs.kill()
         execs.wait()
         with processes.Watched([execs.pid]) as watched:
             self.assertEqual(watched.look(), [])
-        self.assertLess(time.monotonic(), end)
 
-    def test_without_the_option_there_is_none(self):
-        idle = self.start(IDLE, "0")
-        idle.stdout.readline()
-        self.assertIsNone(processes.descriptor(idle.pid))
-        done = self.tslab("stat", idle.pid)
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("start it with TSLAB_EXPORT=1", done.stderr)
-
-    def test_too_few_descriptors(self):
-        done = self.run_argv(
-            ["sh", "-c", "ulimit -n 50; exec /bin/echo hello"],
-            env=self.environment | {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1"},
-        )
-        self.assertEqual(done.stdout, "hello\n")
-        self.assertEqual(
-            done.stderr,
-            "tslab: option TSLAB_EXPORT has no effect for now: the system gives no memfd, or no number above 99 for it\n",
-        )
+    def test_long_files_of_the_kernel_are_read_whole(self):
+        self.assertEqual(kernel.read("/proc/self/limits"), Path("/proc/self/limits").read_bytes())
+        kept = [mmap.mmap(-1, 4096, prot=[mmap.PROT_READ, mmap.PROT_WRITE][i % 2]) for i in range(300)]
+        self.assertIn(b"[stack]", kernel.read("/proc/self/maps"))
+        self.assertEqual(len(kernel.read("/proc/self/maps", 5000)), 5000)
+        self.assertEqual(len(kernel.read("/dev/zero")), kernel.FILE_BYTES)
+        self.assertEqual(kernel.read("/proc/self/nothing"), b"")
+        self.assertEqual(len(kept), 300)
 
 
 class Commands(Live):
     def test_once(self):
-        busy = self.start(BUSY, TSLAB_KEEPER="2")
+        busy = self.start(BUSY)
         self.figures([busy.pid], lambda process: process.figures.process["live"] > 1 << 20)
         done = self.tslab("top", busy.pid, "--once", "--json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -257,7 +287,6 @@ class Commands(Live):
         (process,) = found["processes"]
         self.assertEqual((process["pid"], process["program"]), (busy.pid, "python3"))
         self.assertGreater(process["rates"]["allocations"], 0)
-        self.assertLess(process["age_ms"], 1000 * PATIENCE)
         everybody = json.loads(self.tslab("top", "--once", "--json").stdout)["processes"]
         self.assertIn(busy.pid, [process["pid"] for process in everybody])
         text = self.tslab("top", "--once", "--sort", "live").stdout.splitlines()
@@ -265,7 +294,7 @@ class Commands(Live):
         self.assertLessEqual(max(map(len, text)), 80)
 
     def test_stat(self):
-        busy = self.start(BUSY, TSLAB_KEEPER="2")
+        busy = self.start(BUSY)
         self.figures([busy.pid], lambda process: process.figures.process["live"] > 1 << 20)
         text = self.tslab("stat", busy.pid).stdout.splitlines()
         self.assertIn(f"python3, process {busy.pid}, tslab", text[0])
@@ -342,7 +371,7 @@ class Commands(Live):
             self.assertEqual((server.wait(PATIENCE), server.stderr.read()), wanted)
 
     def test_exporter(self):
-        busy = [self.start(BUSY, TSLAB_KEEPER="2") for _ in range(2)]
+        busy = [self.start(BUSY) for _ in range(2)]
         pids = [program.pid for program in busy]
         self.figures(pids)
         for more, labels in (
@@ -366,13 +395,14 @@ class Commands(Live):
                 self.assertEqual(bool(more), "tslab_class_slab_bytes" in {sample.name for sample in samples})
 
     def test_on_a_terminal(self):
-        busy = self.start(BUSY, TSLAB_KEEPER="2")
+        busy = self.start(BUSY)
         self.figures([busy.pid])
         pid, terminal = pty.fork()
         if pid == 0:
             os.environ["TERM"] = "xterm-256color"
             os.environ["TMPDIR"] = str(self.temporary)
             os.environ.pop("COLUMNS", None)
+            os.chdir(self.own)
             os.execv(self.argv("top")[0], self.argv("top", busy.pid, "--interval", "0.2"))
         self.addCleanup(os.close, terminal)
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
@@ -390,8 +420,10 @@ class Commands(Live):
             (b"h", b"retnd"),
             (b"\r", b"t: trim"),
             (b"t", b"gave back"),
-            (b"p", b"for 60000 ms"),
-            (b"d", b"profile in /"),
+            (b"p", b"Press p again"),
+            (b" ", b"t: trim"),
+            (b"p", b"profile in python3."),
+            (b"d", b"statistics in python3."),
             (b"\x1b", b"retnd"),
         ):
             os.write(terminal, key)
@@ -432,7 +464,7 @@ class Commands(Live):
 
     @unittest.skipUnless(shutil.which("nginx") or os.path.exists("/usr/sbin/nginx"), "nginx is not here")
     def test_nginx(self):
-        """Its processes have titles. The worker is a child that has an inbox of its own."""
+        """Its processes have titles. The worker is a child that has a file of its own."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -440,30 +472,23 @@ class Commands(Live):
             f"daemon off; worker_processes 1; pid {self.own}/pid; error_log /dev/null;\nevents {{}}\n"
             f"http {{ access_log off; server {{ listen 127.0.0.1:{port}; root {self.own}; }} }}\n"
         )
-        variables = {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1", "TSLAB_KEEPER": "2", "TSLAB_PROFILE": "1K"}
+        variables = {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1", "TSLAB_PROFILE": "1K"}
         server = subprocess.Popen(
             [shutil.which("nginx") or "/usr/sbin/nginx", "-p", self.own, "-c", self.own / "n.conf"],
             env=self.environment | variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         self.addCleanup(server.wait)
         self.addCleanup(server.terminate)
-        workers = []
-        end = time.monotonic() + PATIENCE
-        while not workers:
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.05)
-            with open(f"/proc/{server.pid}/task/{server.pid}/children") as file:
-                workers = [int(word) for word in file.read().split()]
-        self.figures([server.pid, *workers], mapped=False)
+        workers = self.children(server.pid)
+        self.figures([server.pid, *workers])
         for pid in (server.pid, *workers):
             done = self.tslab("ctl", pid, "purge=eager", "trim")
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("purge=eager, was adaptive\n", done.stdout)
-            done = self.tslab("profile", pid, env=self.environment | {"TMPDIR": "/tmp"})
+            done = self.tslab("profile", pid)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertRegex(done.stdout, rf"^\S.* {pid}: in use\n")
 
 
 if __name__ == "__main__":
-    assert board.VERSION == 2
     main()

@@ -245,16 +245,11 @@ static void load_paths(const void *argument)
     CHECK(option_path(OPTION_STATS)[0] == 'x' && option_get(OPTION_STATS) == STATS_JSON);
     load_one("TSLAB_OPTIONS=stats=1,/tmp/q,keeper=2");
     CHECK(strcmp(option_path(OPTION_STATS), "/tmp/q") == 0 && option_get(OPTION_KEEPER) == 2);
-    load_one("TSLAB_OPTIONS=stats=0,/tmp/a,b,60000,trace=/t,1M");
-    CHECK(strcmp(option_path(OPTION_STATS), "/tmp/a,b") == 0 && option_choice(OPTION_STATS) == STATS_NONE);
-    CHECK(option_number_of(option_get(OPTION_STATS)) == 60000 && strcmp(told(OPTION_STATS), "0,/tmp/a,b,60000") == 0);
-    CHECK(strcmp(option_path(OPTION_TRACE), "/t") == 0 && strcmp(told(OPTION_TRACE), "/t,1048576") == 0);
+    load_one("TSLAB_OPTIONS=stats=0,/tmp/a,b,6,keeper=1");
+    CHECK(strcmp(option_path(OPTION_STATS), "/tmp/a,b,6") == 0 && option_choice(OPTION_STATS) == STATS_NONE);
+    CHECK(strcmp(told(OPTION_STATS), "0,/tmp/a,b,6") == 0);
     load_one("TSLAB_STATS=2,5");
-    CHECK(option_path(OPTION_STATS)[0] == 0 && strcmp(told(OPTION_STATS), "2,5") == 0);
-    load_one("TSLAB_TRACE=12");
-    CHECK(strcmp(option_path(OPTION_TRACE), "12") == 0 && option_get(OPTION_TRACE) == 4 * MIB);
-    load_one("TSLAB_TRACE=");
-    CHECK(option_path(OPTION_TRACE)[0] == 0 && strcmp(told(OPTION_TRACE), "") == 0);
+    CHECK(strcmp(option_path(OPTION_STATS), "5") == 0 && strcmp(told(OPTION_STATS), "2,5") == 0);
     load_one("TSLAB_PROFILE=512K,/tmp/%e");
     CHECK(option_get(OPTION_PROFILE) == 512 * KIB && strcmp(told(OPTION_PROFILE), "524288,/tmp/%e") == 0);
     option_complain((char *[]){ too_long, NULL });
@@ -265,19 +260,19 @@ static void paths_are_kept(void **state)
     (void)state;
     const struct child child = child_run(load_paths, NULL);
     assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
-    assert_non_null(strstr(child.said, ": not a way to report (FORM[,FILE][,MS], "));
+    assert_non_null(strstr(child.said, ": not a number, and a file (FORM[,FILE], "));
 }
 
 static void load_wrong_parts(const void *argument)
 {
     (void)argument;
     static char *const wrong[] = {
-        "TSLAB_STATS=",     "TSLAB_STATS=3",       "TSLAB_STATS=/a",  "TSLAB_STATS=1,/a,86400001", "TSLAB_PROFILE=,/a",
-        "TSLAB_PROFILE=/a", "TSLAB_PROFILE=2T,/a", "TSLAB_TRACE=,1M", "TSLAB_TRACE=/a,63K",        "TSLAB_TRACE=/a,2G",
+        "TSLAB_STATS=",      "TSLAB_STATS=3",    "TSLAB_STATS=/a",      "TSLAB_STATS=,/a",
+        "TSLAB_PROFILE=,/a", "TSLAB_PROFILE=/a", "TSLAB_PROFILE=2T,/a",
     };
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         load_one(wrong[i]);
-        CHECK_SAY(option_get(OPTION_STATS) == 0 && option_get(OPTION_PROFILE) == 0 && told(OPTION_TRACE)[0] == 0 &&
+        CHECK_SAY(option_get(OPTION_STATS) == 0 && option_get(OPTION_PROFILE) == 0 &&
                       option_path(OPTION_STATS)[0] == 0 && option_path(OPTION_PROFILE)[0] == 0,
                   "%s is taken", wrong[i]);
     }

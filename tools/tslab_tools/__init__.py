@@ -9,7 +9,6 @@ trial              whether it takes its options
 live               processes that run now: their boards, a screen of them, OpenMetrics
 profiles           heap profiles that the library has written
 doctor             why the memory of a process is as much as it is
-timeline           the files of the option trace, as pages for Perfetto
 commands           one file for each sub-command
 cli                from words to a sub-command
 """

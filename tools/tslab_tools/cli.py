@@ -140,7 +140,7 @@ EXAMPLES = """examples:
 TSLAB = Program(
     "tslab",
     "tslab_tools.commands",
-    ("run", "top", "stat", "doctor", "ctl", "profile", "export", "timeline"),
+    ("run", "top", "stat", "doctor", "ctl", "profile", "export"),
     __doc__ or "",
     EXAMPLES,
 )

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _look(watched: processes.Watched, file: Path | None, before: evidence.Evidence | None) -> evidence.Evidence:
-    found = watched.look_afresh()
+    found = watched.look()
     watched.require(found)
     result = evidence.of_process(found[0])
     result.before = before
@@ -119,7 +119,6 @@ def _document(of: evidence.Evidence, found: list[rules.Finding]) -> dict[str, ob
         "pid": of.pid,
         "program": of.program,
         "rss_bytes": of.rss,
-        "age_ms": round(of.age * 1000),
         "watched_ms": round(of.seconds * 1000),
         "is_well": rules.is_well(found),
         "has_profile": of.profile is not None,

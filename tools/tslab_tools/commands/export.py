@@ -8,8 +8,7 @@ NAME = "export"
 HELP = "an exporter for Prometheus: all processes that run on tslab"
 DESCRIPTION = """Serves the figures of all processes that run on tslab with TSLAB_EXPORT=1 over HTTP, at /metrics, in
 the formats of OpenMetrics and Prometheus: sums of all processes of a program in a unit of systemd or a container. It
-sees the processes of its own user; root's sees all. A process that is idle and has one thread keeps the figures that it
-posted last; tslab_figures_age_seconds says how old they are."""
+sees the processes of its own user; root's sees all."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,8 +10,7 @@ from tslab_tools.values import process
 NAME = "stat"
 HELP = "the figures of a process that runs on tslab, or of a report"
 DESCRIPTION = """Shows the figures of a process that runs on tslab with TSLAB_EXPORT=1: its memory by use, rates,
-accounts, size classes and epochs. The process does not stop. One that is idle and has one thread keeps the figures that
-it posted last, and the first line says how old they are.
+accounts, size classes and epochs. The process does not stop.
 
 For a FILE that a program has written with TSLAB_STATS=2, it shows the newest report in it: all totals, options,
 accounts, size classes, threads and labels."""
@@ -42,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.error("--json and --openmetrics go with a PID")
         return _show_report(arguments.what)
     with processes.Watched([pid]) as watched:
-        found = watched.look_afresh()
+        found = watched.look_twice()
         watched.require(found)
         if arguments.openmetrics:
             from tslab_tools.live import metrics  # noqa: PLC0415  # the help needs no prometheus_client

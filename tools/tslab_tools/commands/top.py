@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _once(watched: processes.Watched, arguments: argparse.Namespace) -> int:
-    found = watched.look_afresh()
+    found = watched.look_twice()
     watched.require(found)
     for problem in watched.unreadable.values():
         print(f"tslab: {problem}", file=sys.stderr)

@@ -12,8 +12,8 @@ from tslab_tools.doctor.mappings import Mapping, pool_of, smaps
 from tslab_tools.failure import Failure
 from tslab_tools.live import processes
 from tslab_tools.live.figures import ACCOUNTS
+from tslab_tools.live.kernel import read
 from tslab_tools.live.processes import TERMS, Process
-from tslab_tools.live.shared_memory import read
 from tslab_tools.profiles import figures, written
 from tslab_tools.profiles.symbols import Symbols
 from tslab_tools.profiles.wrappers import Wrappers
@@ -86,9 +86,7 @@ class Evidence:
     options: dict[str, str] = field(default_factory=dict)  # by name; empty: not known
     looked: float = 0.0  # when, in seconds
     posted: float = 0.0  # when the figures are of
-    age: float = 0.0
     mappings: list[Mapping] | None = None  # None: nobody tells
-    never_touched: int = 0  # bytes that large objects of the accounts had, and have no longer here: nobody touched them
     pool: str = ""  # what large anonymous mappings of such a program are
     work: dict[int, int] = field(default_factory=dict)  # ns that each thread has had of a processor
     profile: Profile | None = None
@@ -98,7 +96,7 @@ class Evidence:
     @property
     def ours(self) -> int:
         """What the library has in memory, as its accounts tell it."""
-        return sum(self.figures[term] for term in TERMS) + self.never_touched
+        return sum(self.figures[term] for term in TERMS)
 
     @property
     def since(self) -> int:
@@ -107,14 +105,8 @@ class Evidence:
 
     @property
     def untouched(self) -> int:
-        """What the accounts tell of and is not resident. (The live view does not ask the kernel.)"""
+        """What the accounts tell of and is not resident: the mappings are read a moment later."""
         return max(0, -self.since)
-
-    def take_out_untouched(self) -> None:
-        """What is not resident is parts of large objects, as far as there are such."""
-        self.never_touched = min(self.untouched, self.accounts["live_large"], self.figures["live"])
-        self.accounts["live_large"] -= self.never_touched
-        self.figures["live"] -= self.never_touched
 
     def has(self, *accounts: str) -> int:
         return sum(self.accounts[account] for account in accounts)
@@ -182,13 +174,11 @@ def of_process(process: Process) -> Evidence:
     known = now.accounts
     accounts = {name: known[name] - known.get(f"{name}_untouched", 0) for name in ACCOUNTS if name in known}
     mapped = smaps(process.pid)
-    found = Evidence(
+    return Evidence(
         process.pid, process.program, process.rss, Counter(now.process), Counter(accounts), now.classes, now.labels,
-        now.limits, now.options, processes.now(), now.written, process.age, mapped,
-        0, pool_of(process.pid, mapped or []), _work(process.pid),
+        now.limits, now.options, processes.now(), now.taken, mapped,
+        pool_of(process.pid, mapped or []), _work(process.pid),
     )  # fmt: skip
-    found.take_out_untouched()
-    return found
 
 
 def of_report(report: Row) -> Evidence:

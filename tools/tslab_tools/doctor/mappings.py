@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tslab_tools import files
-from tslab_tools.live.shared_memory import read
+from tslab_tools.live.kernel import read
 from tslab_tools.terminal import plain_text, size
 
 _SMAPS_MOST = 1 << 27  # bytes: some 100,000 mappings

@@ -7,7 +7,6 @@ from typing import Any
 
 from tslab_tools.doctor import mappings
 from tslab_tools.doctor.evidence import Evidence, Sites, number
-from tslab_tools.live.processes import TERMS
 from tslab_tools.profiles import figures
 from tslab_tools.terminal import plain_text, size
 
@@ -16,8 +15,6 @@ NEAR = 0.9  # of a limit
 GROWTH_LEAST = 64 << 10  # bytes between two looks; and a 200th of what lives
 ROWS_MOST = 5
 CACHES_LEAST, OTHERS_LEAST = 4 << 20, 8 << 20
-IDLE_SECONDS = 3
-SINCE_LEAST = 1 << 20
 Row = tuple[float, str]  # bytes, and of what
 
 
@@ -77,28 +74,7 @@ class Rule:
         return []
 
     def much(self, of: Evidence) -> str:
-        if self.term in TERMS and of.part(of.untouched - of.never_touched) >= MUCH:
-            return f"Up to {size(self.bytes(of))}"
         return f"{size(self.bytes(of))} ({percent(of.part(self.bytes(of)))} of the RSS)"
-
-
-class Stale(Rule):
-    """Idle programs with one thread post nothing."""
-
-    name, is_urgent = "old-figures", True
-
-    def holds(self, of: Evidence) -> bool:
-        return of.age >= IDLE_SECONDS
-
-    def says(self, of: Evidence) -> str:
-        text = f"The figures are {span(of.age)} old: the program has not come by since, so this is how it was then."
-        more = of.since
-        if abs(more) < max(SINCE_LEAST, of.rss / 20):
-            return text
-        return f"{text} Since then the library's memory has {'grown' if more > 0 else 'shrunk'} by {size(abs(more))}."
-
-    def cure(self, of: Evidence) -> str:
-        return "" if of.is_set("keeper=2") else "TSLAB_KEEPER=2 has them posted while the program is idle."
 
 
 class Limit(Rule):
@@ -265,7 +241,7 @@ class Live(Grows):
 
 
 class Retained(Rule):
-    """What was freed lately, and waits for reuse. The rules below are about what waits longer."""
+    """What was freed lately, and waits for reuse. The rule below is about what waits for ever."""
 
     name, term, is_ill = "retained", "retained", False
 
@@ -276,8 +252,7 @@ class Retained(Rule):
         return number(of.option("purge_delay_ms", "500")) / 1000
 
     def holds(self, of: Evidence) -> bool:
-        others = (Never(), Idle()) if type(self) is Retained else ()
-        return super().holds(of) and not any(other.holds(of) for other in others)
+        return super().holds(of) and (of.option("purge", "") == "never") == isinstance(self, Never)
 
     def says(self, of: Evidence) -> str:
         delay = self._delay(of)
@@ -291,31 +266,11 @@ class Retained(Rule):
 class Never(Retained):
     name, is_ill = "never-returns", True
 
-    def holds(self, of: Evidence) -> bool:
-        return super().holds(of) and of.option("purge", "") == "never"
-
     def says(self, of: Evidence) -> str:
         return f"{self.much(of)} is empty memory, which stays because the option purge is never."
 
     def cure(self, of: Evidence) -> str:
         return f"{_to_set(of, 'purge=adaptive')} (the default), or tslab_trim in the program."
-
-
-class Idle(Retained):
-    """No thread of the library, and none of the program comes by."""
-
-    name, is_ill = "idle", True
-
-    def holds(self, of: Evidence) -> bool:
-        idle = of.age >= IDLE_SECONDS and of.figures["keeper_looks"] == 0
-        return super().holds(of) and idle and not Never().holds(of)
-
-    def says(self, of: Evidence) -> str:
-        text = f"{self.much(of)} is empty memory that waits for the program to come by and give it back"
-        return f"{text}: the library has no thread of its own in it."
-
-    def cure(self, of: Evidence) -> str:
-        return "TSLAB_KEEPER=2, or tslab_trim (malloc_trim) before it rests."
 
 
 class Offered(Rule):
@@ -437,8 +392,6 @@ class HugePages(Rule):
     name = "huge-pages"
 
     def bytes(self, of: Evidence) -> int:
-        if of.age >= IDLE_SECONDS:  # or it came since
-            return 0
         return max(0, min(of.since, sum(one.huge for one in of.mapped(ours=True))))
 
     def says(self, of: Evidence) -> str:
@@ -450,18 +403,6 @@ class HugePages(Rule):
         return (
             "TSLAB_HUGE_PAGES=adaptive (the default)." if of.is_set("huge_pages=always") else "TSLAB_HUGE_PAGES=never."
         )
-
-
-class Untouched(Rule):
-    name, is_ill = "untouched", False
-
-    def bytes(self, of: Evidence) -> int:
-        return of.untouched if of.age < IDLE_SECONDS else 0  # or it was given back since
-
-    def says(self, of: Evidence) -> str:
-        swapped = sum(one.swapped for one in of.mapped(ours=True))
-        text = f"{size(of.untouched)} that the accounts tell of is not resident: the program has not touched it"
-        return f"{text}, or it is swapped out ({size(swapped)})." if swapped else f"{text}."
 
 
 class Others(Rule):
@@ -501,9 +442,9 @@ class Others(Rule):
 
 
 RULES: tuple[Rule, ...] = (
-    *(Stale(), Limit(), LabelLimit(), Pressure()),
-    *(Pins(), Grows(), Live(), Retained(), Never(), Idle(), Offered(), Refused(), Caches(), Draining(), Open()),
-    *(HugePages(), Untouched(), Others()),
+    *(Limit(), LabelLimit(), Pressure()),
+    *(Pins(), Grows(), Live(), Retained(), Never(), Offered(), Refused(), Caches(), Draining(), Open()),
+    *(HugePages(), Others()),
 )
 
 

@@ -150,7 +150,7 @@ class Server:
         listen: tuple[str, int],
         pids: Sequence[int] = (),
         per_process: bool = False,
-        patience: float = processes.PATIENCE,
+        patience: float = processes.PATIENCE_WITH_ALL,
     ) -> None:
         self._pids, self._patience = pids, patience
         self._sums = None if per_process else metrics.Sums()
@@ -345,6 +345,6 @@ class Server:
     def _scrape(self) -> list[Metric]:
         first = self._sums.pids if self._sums else ()
         with processes.Watched(self._pids, first) as watched:
-            found = watched.look_afresh(self._patience, DEADLINE)
+            found = watched.look(DEADLINE, self._patience)
             each = self._sums.metrics(found) if self._sums else metrics.of_each(found)
             return [*each, *metrics.of_exporter(len(found), len(watched.unreadable), watched.unseen)]

@@ -52,11 +52,6 @@ PROCESS_FIGURES = (
     ("caches", "bytes", "gauge", "free memory that threads keep for their next objects"),
     ("retained", "bytes", "gauge", "empty memory"),
     ("metadata", "bytes", "gauge", "side tables and records of the library"),
-)
-
-BOARD_FIGURES = (
-    ("written_ms", "ms", "gauge", "when the figures were posted: milliseconds of CLOCK_MONOTONIC"),
-    ("took_ms", "ms", "gauge", "how long the posting before took"),
     ("hard_limit_bytes", "bytes", "gauge", "the hard limit; 0: none"),
     ("soft_limit_bytes", "bytes", "gauge", "the soft limit; 0: none"),
     ("soft_pressure", "count", "gauge", "1: near the soft limit, so nothing waits for reuse and caches are small"),

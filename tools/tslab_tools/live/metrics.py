@@ -10,7 +10,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics import exposition as openmetrics
 
 from tslab_tools.live import processes
-from tslab_tools.live.board import Row
+from tslab_tools.live.answers import Row
 from tslab_tools.live.figures import ACCOUNTS, CLASS_COUNTED, LABEL_FIGURES, LABEL_LIMIT_FIGURES, TOTAL_FIGURES
 from tslab_tools.live.processes import Process
 from tslab_tools.terminal import plain_text
@@ -140,13 +140,6 @@ def _one(process: Process) -> list[Sample]:
 FAMILIES = (
     Family("tslab_processes", "gauge", "Processes, by the version of the library.", _one, ("library",)),
     Family(
-        "tslab_figures_age_seconds",
-        "gauge",
-        "Since the process posted its figures.",
-        lambda one: [((), one.age)],
-        combine=max,
-    ),
-    Family(
         "tslab_uptime_seconds",
         "gauge",
         "Since the library started.",
@@ -224,7 +217,7 @@ class Sums:
     process ends, and does not jump when a child of a fork brings the counts of its parent."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[int, int], Counts] = {}  # of each process: its board, and what it had counted
+        self._last: dict[tuple[int, int], Counts] = {}  # of each process: its file, and what it had counted
         self._grown: dict[Group, Counts] = {}
         self._names: dict[tuple[str, ...], set[str]] = {}  # names that were chosen in a unit, or by a program in it
 

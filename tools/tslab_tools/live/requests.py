@@ -1,40 +1,56 @@
 """What the keys of the screen ask of a process (docs/export.md, tslab ctl). Each returns the answer, or the problem."""
 
+from collections.abc import Callable
+
 from tslab_tools.failure import Failure
-from tslab_tools.live import inbox
 from tslab_tools.live.processes import Process
+from tslab_tools.live.saving import save
 
 PATIENCE = 1.0  # seconds: the screen stands still meanwhile
-_MINUTE_MS = 60000
+RATE = "512K"
 
 
-def _ask(process: Process, *commands: str, milliseconds: int = 0) -> str:
+def _guarded(process: Process, work: Callable[[Process], str]) -> str:
     try:
-        with inbox.Inbox(process.pid) as opened:
-            return "; ".join(opened.ask(command, milliseconds, PATIENCE) for command in commands)
+        return work(process)
     except (Failure, OSError) as failure:
         return str(failure)
+    finally:
+        process.channel.end()
 
 
-def _has_file(process: Process, option: str) -> bool:
-    return "," in process.figures.options.get(option, "")
+def _ask(process: Process, command: str) -> str:
+    return process.channel.ask(command, patience=PATIENCE)
 
 
-def profile_a_minute(process: Process) -> str:
-    rate = "profile=512K"
-    if not _has_file(process, "profile"):
-        rate += f",{inbox.folder_for(process.pid)}/%e.%p.profile"
-    return _ask(process, rate, milliseconds=_MINUTE_MS)
+def _saved(process: Process, what: str) -> str:
+    return f"{what} in {save(process.channel, what, process.program, patience=PATIENCE)}"
+
+
+def _has_samples(process: Process) -> bool:
+    return process.figures.options.get("profile", "0").partition(",")[0] != "0"
+
+
+def _profile(process: Process) -> str:
+    if _has_samples(process):
+        return _saved(process, "profile")
+    return f"{_ask(process, f'profile={RATE}')}. Press p again to write what it has sampled"
+
+
+def _dump(process: Process) -> str:
+    whats = ["statistics", "profile"] if _has_samples(process) else ["statistics"]
+    return "; ".join(_saved(process, what) for what in whats)
+
+
+def profile(process: Process) -> str:
+    """Has it take samples; when it does, writes the profile to a file here."""
+    return _guarded(process, _profile)
 
 
 def dump(process: Process) -> str:
-    """Into the files that the options name, or else into new ones. The profile only if it is on."""
-    missing = [option for option in ("stats", "profile") if not _has_file(process, option)]
-    folder = inbox.folder_for(process.pid) if missing else ""
-    files = {option: f"={folder}/%e.%p.{option}" for option in missing}
-    said = [_ask(process, f"dump-{option}{files.get(option, '')}") for option in ("stats", "profile")]
-    return said[0] if "profile is off" in said[1] else "; ".join(said)
+    """Writes statistics, and the profile if it is on, to files here."""
+    return _guarded(process, _dump)
 
 
 def trim(process: Process) -> str:
-    return _ask(process, "trim")
+    return _guarded(process, lambda process: _ask(process, "trim"))

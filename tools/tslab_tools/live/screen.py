@@ -8,11 +8,10 @@ from typing import Any, TypeVar
 
 from rich.text import Text
 
-from tslab_tools.live import graph, processes, requests, summary
+from tslab_tools.live import graph, kernel, processes, requests, summary
 from tslab_tools.live.processes import Process
 from tslab_tools.terminal import plain_text
 
-OLD_SECONDS = 3  # figures older than that are marked
 _RETAINED_MUCH = 0.5
 _WIDE = 120  # columns: then the list tells whose a process is
 _CLASSES, _ACCOUNTS = 12, 12
@@ -78,10 +77,6 @@ def _rss(process: Process) -> str:
     return size(process.rss) + ("!" if summary.pressure(process) else " ")
 
 
-def _age(process: Process) -> str:
-    return span(process.age) if process.age >= OLD_SECONDS else ""
-
-
 def _bytes(name: str, key: str, head: str, term: str) -> Column:
     return Column(name, key, head, 5, _own(term), lambda process: size(process.figures.process[term]))
 
@@ -104,16 +99,15 @@ COLUMNS = (
     ),
     Column("epochs", "e", "epochs", 8, lambda one: summary.epochs(one)[1::-1], _epochs),
     Column("oldest", "o", "oldest", 6, lambda one: summary.oldest(one) or 0, lambda one: span(summary.oldest(one))),
-    Column("age", "g", "age", 4, lambda process: process.age, _age),
 )
-KEYS_INSIDE = "arrows scroll  q: back  p: profile for a minute  d: dump  t: trim"
+KEYS_INSIDE = "arrows scroll  q: back  p: profile  d: dump  t: trim"
 KEYS = "arrows choose  Enter goes in  h help  q ends  sort: " + " ".join(c.key for c in COLUMNS)
 HELP = """keys
   up, down, Page Up, Page Down, Home, End   choose a process; inside, scroll
   Enter, right    go into the process
   q, Escape, left go back; in the list, q ends
   space           look now
-  p, d, t         inside: profile for a minute, dump statistics and profile, trim (as tslab ctl)
+  p, d, t         inside: profile (again: write it here), dump statistics and profile here, trim
 
 sort the list by
 """
@@ -123,12 +117,11 @@ HELP_OF_COLUMNS = {
     "caches": "cache: free memory in caches of threads", "retained": "retnd: empty memory that waits for reuse",
     "allocations": "alloc/s: small objects, without those in chunks of epochs",
     "epochs": "epochs: not draining / all that are open or keep memory", "oldest": "oldest: age of the oldest epoch",
-    "age": "age of the figures, if over 3 s: an idle process posts none",
 }  # fmt: skip
 
 
 REQUESTS = {
-    "p": requests.profile_a_minute,
+    "p": requests.profile,
     "d": requests.dump,
     "t": requests.trim,
 }
@@ -243,7 +236,7 @@ def _row(process: Process, chosen: bool, width: int) -> Text:
         cell = column.cell(process)[: column.width]
         cells.append(cell.ljust(column.width) if column.left else cell.rjust(column.width))
     style = "reverse" if chosen else "bold red" if summary.pressure(process) else ""
-    whose = _whose(processes.user_of(process.pid), process.unit) if width >= _WIDE else ""
+    whose = _whose(kernel.user_of(process.pid), process.unit) if width >= _WIDE else ""
     return Text(" ".join(cells) + whose, style)
 
 
@@ -376,9 +369,8 @@ def details(process: Process, width: int) -> list[Text]:
     """The lines of one process."""
     figures = process.figures
     own = figures.process
-    posted = f"posted {span(process.age)} ago"
     first = f"{plain_text(process.program)}, process {process.pid}, tslab {plain_text(figures.library)}"
-    lines = [Text(f"{first}, up {span(own['uptime_ms'] / 1000)}, {_many(own['threads'], 'thread')}, {posted}", "bold")]
+    lines = [Text(f"{first}, up {span(own['uptime_ms'] / 1000)}, {_many(own['threads'], 'thread')}", "bold")]
     lines += [*_memory(process), _limits(process)]
     lines += [Text("rates", "bold"), *_pairs(_rates(process), width, 3 if width >= 80 else 2)]
     lines += [Text("accounts with most memory", "bold"), *_pairs(_accounts(process), width, 3 if width >= 80 else 2)]

@@ -43,7 +43,6 @@ def as_json(process: Process) -> dict[str, Any]:
         "pid": process.pid,
         "program": process.program,
         "library": figures.library,
-        "age_ms": round(process.age * 1000),
         "rss_bytes": process.rss,
         "not_ours": process.not_ours,
         "pressure": pressure(process),

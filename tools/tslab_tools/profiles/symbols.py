@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from tslab_tools import files
 from tslab_tools.failure import Failure
-from tslab_tools.live import processes
+from tslab_tools.live import kernel
 from tslab_tools.profiles import elf
 from tslab_tools.profiles.written import Mapping, Written
 
@@ -114,7 +114,7 @@ def _file(mapping: Mapping, pid: int | None) -> str:
     except OSError:  # root of a container may not
         pass
     if not mapping.path.endswith(_GONE):
-        return processes.root_of(pid) + mapping.path
+        return kernel.root_of(pid) + mapping.path
     try:
         return exe if os.readlink(exe) == mapping.path else of_root
     except OSError:
