@@ -2,6 +2,8 @@
  * on, be inside at once, or end inside. */
 #include "epoch.h"
 
+#include <dlfcn.h>
+
 static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
                                               TSLAB_POLICY_TRAP };
 

@@ -147,7 +147,7 @@ class Screen(unittest.TestCase):
         many = [process_of(n << (3 * n), before=0, labels=("\x1b[2J", "x" * 31), rss_bytes=1 << n) for n in range(15)]
         for pid, process in enumerate(many):
             process.pid = 4194304 - pid
-        for width, height in ((80, 24), (40, 8), (200, 60)):
+        for width, height in ((80, 24), (40, 8), (200, 60), (21, 24), (1, 5)):
             for found in ([], many[:1], many):
                 view = screen.View(found, problems=["a long problem " * 20])
                 for key in ("r", "down", "e", "o", "end", "enter", "page down", "up", "q", "h", "h", "p", "enter"):

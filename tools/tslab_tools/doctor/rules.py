@@ -241,7 +241,7 @@ class Live(Grows):
 
 
 class Retained(Rule):
-    """What was freed lately, and waits for reuse. The rules below are about what waits longer."""
+    """What was freed lately, and waits for reuse. The rule below is about what waits for ever."""
 
     name, term, is_ill = "retained", "retained", False
 
@@ -252,8 +252,7 @@ class Retained(Rule):
         return number(of.option("purge_delay_ms", "500")) / 1000
 
     def holds(self, of: Evidence) -> bool:
-        others = (Never(),) if type(self) is Retained else ()
-        return super().holds(of) and not any(other.holds(of) for other in others)
+        return super().holds(of) and (of.option("purge", "") == "never") == isinstance(self, Never)
 
     def says(self, of: Evidence) -> str:
         delay = self._delay(of)
@@ -266,9 +265,6 @@ class Retained(Rule):
 
 class Never(Retained):
     name, is_ill = "never-returns", True
-
-    def holds(self, of: Evidence) -> bool:
-        return super().holds(of) and of.option("purge", "") == "never"
 
     def says(self, of: Evidence) -> str:
         return f"{self.much(of)} is empty memory, which stays because the option purge is never."

@@ -260,7 +260,7 @@ def overview(view: View, width: int) -> list[Text]:
 
 def _pairs(pairs: list[tuple[str, str]], width: int, columns: int) -> Iterator[Text]:
     """Names and values in columns."""
-    each = (width - 2) // columns
+    each = max(_CELL_LEAST, (width - 2) // columns)
     rows = -(-len(pairs) // columns)
     for row in range(rows):
         cells = pairs[row::rows]
@@ -341,6 +341,7 @@ def _label_limits(process: Process) -> Iterator[Text]:
         yield Text(text, "bold red" if row["refusals"] else "")
 
 
+_CELL_LEAST = 20  # columns of a name and a value; a narrower terminal cuts them off
 _WIDTH = 80  # of the tables; a graph that has room beside them is there
 _HEAD = 4  # lines: title, sum and limits
 _GRAPH_WIDTH, _GRAPH_HEIGHTS = 38, (6, 18)  # at least; below the sum, and beside the tables
