@@ -282,7 +282,7 @@ static void fail_the_export(void)
                   { "memfd_create:0:0:EINVAL", true },  { "fallocate:0:0:ENOSPC", true },
                   { "prlimit64:0:0:EINVAL", false },    { "fcntl:0:0:EMFILE", true },
                   { "fcntl:1:1:EINVAL", true },         { "fcntl:2:0:EINVAL", false },
-                  { "fstat:0:1:EBADF", true },          { "fstat:3:0:EBADF", false },
+                  { "fstat:1:1:EBADF", true },          { "fstat:4:0:EBADF", false },
                   { "munmap:0:0:EINVAL", false },       { "fchmod:0:0:EPERM", false },
                   { "fcntl:3:1:EINVAL", false },        { "fcntl:6:0:EINVAL", false } };
     static const char said[] =

@@ -25,7 +25,7 @@ HARMLESS = {
     "dladdr1": "as dladdr", "dlvsym": "looks into tables of the loader; NULL is an older libc",
     "dlclose": "gives back what dlopen has counted",
     "dlsym": "looks into tables of the loader; NULL is handled where dlopen has failed, too (faults-new)",
-    "environ": "a variable", "tslab_conf": "a variable of the program's",
+    "environ": "a variable",
     "__environ": "a variable",
     "__errno_location": "a variable",
     "fprintf": "to the caller's own stream (malloc_info), whose error it carries",
