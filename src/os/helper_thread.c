@@ -46,6 +46,31 @@ static void lower_priority(void)
     }
 }
 
+/* A program that gives up its rights thread by thread, as libpsx does, does not know of this one. It keeps those with
+ * which libc changes user and group in all threads: libc ends the program where one thread may not. They are in force
+ * even if the program has put them away for now. */
+static void give_up_rights(void)
+{
+    /* Of <linux/capability.h>, which other compilers than the system's often lack. Both rights are in the lower word.
+     */
+    enum { VERSION = 0x20080522, CAP_SETGID = 6, CAP_SETUID = 7, KEPT = 1 << CAP_SETGID | 1 << CAP_SETUID };
+    struct rights {
+        uint32_t effective, permitted, inheritable;
+    };
+    struct {
+        uint32_t version;
+        int process; /* 0: the calling thread */
+    } header = { .version = VERSION };
+    struct rights rights[2] = { { 0 } };
+    if (SYSTEM_CALL(capget, &header, rights) == 0) {
+        const uint32_t kept = rights[0].permitted & KEPT;
+        rights[0] = (struct rights){ .effective = kept, .permitted = kept };
+        rights[1] = (struct rights){ 0 };
+        (void)SYSTEM_CALL(capset, &header, rights);
+    }
+    (void)SYSTEM_CALL(prctl, PR_SET_NO_NEW_PRIVS, 1);
+}
+
 bool helper_thread_make(const char *name, bool has_files)
 {
     bool is_apart = false;
@@ -54,6 +79,7 @@ bool helper_thread_make(const char *name, bool has_files)
         is_apart = has_files && SYSTEM_CALL(close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) == 0;
         use_all_processors();
         lower_priority();
+        give_up_rights();
         (void)SYSTEM_CALL(prctl, PR_SET_NAME, name);
     }
     return is_apart;

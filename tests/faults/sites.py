@@ -53,6 +53,7 @@ HARMLESS = {
 
 # The same of system calls.
 HARMLESS_CALLS = {
+    "capget": "the keeper gives up rights, where it can", "capset": "as capget",
     "getpid": "cannot fail", "geteuid": "cannot fail",
     "personality": "a question; without an answer, addresses are chosen at random",
     "prctl": "a name for those who look, and whether there is a filter: a kernel that does not tell has none",
