@@ -5,7 +5,9 @@
 
 #include <tslab/tslab.h>
 
+#include "common/option.h"
 #include "malloc/alloc.h"
+#include "malloc/engine.h"
 #include "malloc/fast.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -206,11 +208,25 @@ TSLAB_API int malloc_trim(size_t pad)
     return object_trim() != 0;
 }
 
-/* No parameter M_* has a counterpart here, so all are accepted and ignored. glibc refuses only this value. */
+/* One parameter has a counterpart: with M_TRIM_THRESHOLD = -1 glibc never gives memory back. Any other threshold brings
+ * back the option's value from before. All others would change nothing, and are refused. */
 TSLAB_API int mallopt(int parameter, int value)
 {
-    const size_t fast_most = 80 * sizeof(size_t) / 4;
-    return parameter != M_MXFAST || (value >= 0 && (size_t)value <= fast_most);
+    enum { NOT_SET = UINT32_MAX };
+    static atomic_u64 before = NOT_SET; /* what the option was */
+    if (parameter != M_TRIM_THRESHOLD) {
+        return 0;
+    }
+    (void)engine_start(); /* which reads the options */
+    uint64_t now = option_get(OPTION_PURGE);
+    if (value == -1 && now != PURGE_NEVER) {
+        store_plain(&before, now);
+        store_plain(&option_values[OPTION_PURGE], PURGE_NEVER);
+    } else if (value != -1 && load_plain(&before) != NOT_SET) {
+        now = exchange_acquire(&before, NOT_SET);
+        store_plain(&option_values[OPTION_PURGE], now);
+    }
+    return 1;
 }
 
 /* Headers of a glibc before 2.33 do not have this. */
@@ -221,18 +237,38 @@ struct mallinfo2 {
 TSLAB_API struct mallinfo2 mallinfo2(void);
 #endif
 
-TSLAB_API struct mallinfo2 mallinfo2(void)
+/* The process's heap as glibc divides one. The chunks of epochs count as used. */
+struct usage {
+    size_t total, cached, rest, dirty; /* `rest` is what is free beside the caches, `dirty` a part of that */
+    size_t mapped;                     /* addresses */
+    size_t threads;
+};
+
+static struct usage usage_now(void)
 {
     struct total_figures stats;
     stats_totals(&stats);
-    const size_t used = stats.live_bytes + stats.large_bytes;
-    const size_t total = stats.slab_bytes + stats.large_bytes + stats.dirty_bytes;
+    const size_t total = stats.slab_bytes + stats.chunk_bytes + stats.large_bytes + stats.dirty_bytes;
+    const size_t used = min_size(stats.live_bytes + stats.chunk_bytes + stats.large_bytes, total);
+    const size_t cached = min_size(stats.cached_bytes, total - used);
+    invariant(used + cached <= total);
+    return (struct usage){ .total = total,
+                           .cached = cached,
+                           .rest = total - used - cached,
+                           .dirty = stats.dirty_bytes,
+                           .mapped = stats.committed_bytes,
+                           .threads = stats.threads };
+}
+
+TSLAB_API struct mallinfo2 mallinfo2(void)
+{
+    const struct usage usage = usage_now();
     return (struct mallinfo2){
-        .arena = total,
-        .uordblks = used,
-        .fordblks = total > used ? total - used : 0,
-        .fsmblks = stats.cached_bytes,
-        .keepcost = stats.dirty_bytes,
+        .arena = usage.total,
+        .uordblks = usage.total - usage.cached - usage.rest,
+        .fordblks = usage.cached + usage.rest,
+        .fsmblks = usage.cached,
+        .keepcost = usage.dirty,
     };
 }
 
@@ -258,26 +294,31 @@ TSLAB_API void malloc_stats(void)
     (void)summary_print(STDERR_FILENO);
 }
 
+/* The elements stand where glibc has them: of each heap, of which there is one, and then of the process. Programs look
+ * for them behind the last </heap>. No block has a mapping of its own. No peak is kept, so `max` is what there is now.
+ */
 TSLAB_API int malloc_info(int options, FILE *stream)
 {
     if (options != 0) {
         return EINVAL;
     }
-    struct total_figures stats;
-    stats_totals(&stats);
-    const size_t free_bytes = stats.slab_bytes - min_size(stats.slab_bytes, stats.live_bytes) + stats.dirty_bytes;
-    fprintf(stream,
-            "<malloc version=\"1\">\n"
-            "<heap nr=\"0\">\n<sizes>\n</sizes>\n"
-            "<total type=\"live\" count=\"%zu\" size=\"%zu\"/>\n"
-            "<total type=\"large\" size=\"%zu\"/>\n"
-            "<total type=\"cached\" size=\"%zu\"/>\n"
-            "<total type=\"rest\" size=\"%zu\"/>\n"
-            "<system type=\"current\" size=\"%zu\"/>\n"
-            "<aspace type=\"total\" size=\"%zu\"/>\n"
-            "</heap>\n</malloc>\n",
-            stats.live_objects, stats.live_bytes, stats.large_bytes, stats.cached_bytes, free_bytes,
-            stats.slab_bytes + stats.large_bytes + stats.dirty_bytes, stats.reserved_bytes);
+    const struct usage usage = usage_now();
+    for (unsigned i = 0; i < 2; i++) {
+        fprintf(stream,
+                "%s"
+                "<total type=\"fast\" count=\"%zu\" size=\"%zu\"/>\n"
+                "<total type=\"rest\" count=\"%d\" size=\"%zu\"/>\n"
+                "%s"
+                "<system type=\"current\" size=\"%zu\"/>\n"
+                "<system type=\"max\" size=\"%zu\"/>\n"
+                "<aspace type=\"total\" size=\"%zu\"/>\n"
+                "<aspace type=\"mprotect\" size=\"%zu\"/>\n"
+                "%s",
+                i == 0 ? "<malloc version=\"1\">\n<heap nr=\"0\">\n<sizes>\n</sizes>\n" : "", usage.threads,
+                usage.cached, usage.rest != 0, usage.rest,
+                i == 0 ? "" : "<total type=\"mmap\" count=\"0\" size=\"0\"/>\n", usage.total, usage.total, usage.mapped,
+                usage.mapped, i == 0 ? "</heap>\n" : "</malloc>\n");
+    }
     return 0;
 }
 #endif

@@ -1,5 +1,5 @@
-/* Parses all that says options twice with the same code: silently at the start, when values are set, and later to
- * complain on stderr. */
+/* Parses the environment twice with the same code: silently at the start, when values are set, and later to complain on
+ * stderr. */
 #include "common/option.h"
 
 #include "common/quota.h"
@@ -254,28 +254,6 @@ static enum option find(struct slice name)
     return (enum option)i;
 }
 
-/* How many letters have to be added, dropped or changed to make the name of an option of what was written. */
-enum { LETTERS_MOST = 31 };
-static size_t letters_apart(struct slice written, const char *name)
-{
-    const size_t length = strlen(name);
-    size_t apart[LETTERS_MOST + 1]; /* of what was written so far from each beginning of the name */
-    invariant(length <= LETTERS_MOST);
-    for (size_t j = 0; j <= length; j++) {
-        apart[j] = j;
-    }
-    for (size_t i = 0; i < written.length && i <= LETTERS_MOST; i++) {
-        size_t before = apart[0];
-        apart[0] = i + 1;
-        for (size_t j = 1; j <= length; j++) {
-            const size_t changed = before + ((written.start[i] | 0x20) != (name[j - 1] | 0x20));
-            before = apart[j];
-            apart[j] = min_size(changed, 1 + min_size(apart[j], apart[j - 1]));
-        }
-    }
-    return apart[length];
-}
-
 static void text_values(struct text *text, const struct option_row *row)
 {
     if (row->kind == KIND_NUMBER) {
@@ -289,41 +267,22 @@ static void text_values(struct text *text, const struct option_row *row)
     text_string(text, row->values);
 }
 
-/* As the user would have to write it: a variable, or a name in TSLAB_OPTIONS. */
-static void text_option(struct text *text, const char *name, bool is_variable)
+static void text_unknown(struct text *text)
 {
-    text_string(text, is_variable ? OPTION_PREFIX : "");
-    for (; *name != 0; name++) {
-        const char letter = is_variable && *name != '_' ? (char)(*name & ~0x20) : *name;
-        text_part(text, &letter, 1);
-    }
-}
-
-/* A third of the letters may be wrong. */
-enum { LETTERS_NEAR = 3 };
-static void text_unknown(struct text *text, struct slice name, bool is_variable)
-{
-    const char *nearest = NULL;
-    size_t least = min_size(LETTERS_NEAR, (name.length + 2) / 3) + 1;
-    for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        const size_t letters = letters_apart(name, rows[i].name);
-        if (letters < least) {
-            least = letters;
-            nearest = rows[i].name;
-        }
-    }
-    text_string(text, ": unknown option (");
-    if (nearest != NULL) {
-        text_string(text, "did you mean ");
-        text_option(text, nearest, is_variable);
-        text_string(text, "?");
-        return;
-    }
-    text_string(text, "known: ");
+    text_string(text, ": unknown option (known: ");
     for (unsigned i = 0; i < OPTION_COUNT && rows[i].when != FOR_TESTS; i++) {
         text_string(text, i == 0 ? "" : ", ");
         text_string(text, rows[i].name);
     }
+}
+
+/* What strangers wrote, at most so much of it. */
+static void text_slice(struct text *text, struct slice part, size_t most)
+{
+    char string[OPTION_PATH_MOST + 1] = { 0 };
+    invariant(most < sizeof string);
+    memcpy(string, part.start, min_size(part.length, most));
+    text_foreign(text, string);
 }
 
 /* `full` is the name as the user wrote it, `name` the part of it that names the option. */
@@ -332,22 +291,18 @@ static void text_problem(struct text *line, struct slice full, struct slice name
 {
     const enum option option = find(name);
     invariant(name.length <= full.length);
-    text_part(line, full.start, min_size(full.length, NAME_SHOWN));
+    text_slice(line, full, NAME_SHOWN);
     if (option == OPTION_COUNT) {
-        text_unknown(line, name, full.start != name.start);
+        text_unknown(line);
     } else {
         text_string(line, "=");
-        text_part(line, value.start, min_size(value.length, OPTION_PATH_MOST));
+        text_slice(line, value, OPTION_PATH_MOST);
         struct option_value parsed;
-        const bool fits = parse_value(option, value, &parsed);
+        invariant(!parse_value(option, value, &parsed));
         text_string(line, ": ");
-        text_string(line, fits ? "a path" : option_kinds[rows[option].kind].problem);
+        text_string(line, option_kinds[rows[option].kind].problem);
         text_string(line, " (");
-        if (fits) {
-            text_string(line, "this program has more rights than its user");
-        } else {
-            text_values(line, &rows[option]);
-        }
+        text_values(line, &rows[option]);
     }
     text_string(line, ")");
 }
@@ -371,34 +326,27 @@ void option_explain(struct text *text, const char *name, const char *value)
     }
 }
 
-static void complain_about(const char *where, struct slice full, struct slice name, struct slice value)
+static void complain_about(struct slice full, struct slice name, struct slice value)
 {
     char buffer[MESSAGE_BYTES];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
     text_string(&line, "tslab: ");
-    text_string(&line, where);
     text_problem(&line, full, name, value);
     text_string(&line, "; ignored\n");
     invariant(line.length < sizeof buffer);
     (void)os_write(STDERR_FILENO, buffer, line.length);
 }
 
-/* The first pass over all that says options sets the values, a later one complains, and says where it was. */
-struct pass {
-    bool complains;
-    const char *where;
-};
-
-static void option_pass(struct pass pass, struct slice full, struct slice name, struct slice text)
+/* The first pass over the environment sets the values, a later one complains. */
+static void option_pass(bool complains, struct slice full, struct slice name, struct slice text)
 {
     const enum option option = find(name);
     struct option_value value;
-    const bool is_right =
-        option < OPTION_COUNT && parse_value(option, text, &value) && !(os_is_privileged() && value.path.length > 0);
-    if (is_right && !pass.complains) {
+    const bool is_right = option < OPTION_COUNT && parse_value(option, text, &value);
+    if (is_right && !complains) {
         (void)set_value(option, text, true);
-    } else if (!is_right && pass.complains) {
-        complain_about(pass.where, full, name, text);
+    } else if (!is_right && complains) {
+        complain_about(full, name, text);
     }
 }
 
@@ -416,21 +364,21 @@ static struct slice cut_setting(struct slice *list)
     return setting;
 }
 
-static void option_pass_list(struct pass pass, struct slice list)
+static void option_pass_list(bool complains, struct slice list)
 {
     while (list.length > 0) {
         struct slice value = cut_setting(&list);
         if (value.length > 0) {
             const struct slice name = slice_cut(&value, '=');
-            option_pass(pass, name, name, value);
+            option_pass(complains, name, name, value);
         }
     }
 }
 
 static void pass_environment(bool complains, char *const *variables)
 {
-    const struct pass pass = { complains, "" };
-    for (; *variables != NULL; variables++) {
+    invariant(variables != NULL);
+    for (; !os_is_privileged() && *variables != NULL; variables++) {
         if (strncmp(*variables, OPTION_PREFIX, sizeof OPTION_PREFIX - 1) != 0) {
             continue;
         }
@@ -439,76 +387,21 @@ static void pass_environment(bool complains, char *const *variables)
         const struct slice name = { full.start + sizeof OPTION_PREFIX - 1, full.length - (sizeof OPTION_PREFIX - 1) };
         invariant(full.length >= sizeof OPTION_PREFIX - 1);
         if (name_is(name, "options")) {
-            option_pass_list(pass, value);
+            option_pass_list(complains, value);
         } else {
-            option_pass(pass, full, name, value);
+            option_pass(complains, full, name, value);
         }
-    }
-}
-
-/* What it says stays where it is for the second pass. A page that is not written has no memory. */
-static struct {
-    enum os_trust trust;
-    char text[4096];
-} conf_file;
-
-static struct slice trimmed(struct slice part)
-{
-    while (part.length > 0 && strchr(" \t\r", part.start[0]) != NULL) {
-        part.start++;
-        part.length--;
-    }
-    while (part.length > 0 && strchr(" \t\r", part.start[part.length - 1]) != NULL) {
-        part.length--;
-    }
-    return part;
-}
-
-static void pass_file(bool complains)
-{
-    static const char refused[] =
-        "tslab: " OPTION_FILE ": ignored, for it is not root's alone to write, or has 4096 bytes or more\n";
-    const struct pass pass = { complains, OPTION_FILE ": " };
-    struct slice rest = { conf_file.text, strlen(conf_file.text) };
-    invariant(rest.length < sizeof conf_file.text && (rest.length == 0 || conf_file.trust == OS_FILE_READ));
-    if (complains && conf_file.trust == OS_FILE_REFUSED) {
-        (void)os_write(STDERR_FILENO, refused, sizeof refused - 1);
-    }
-    while (rest.length > 0) {
-        struct slice value = trimmed(slice_cut(&rest, '\n'));
-        if (value.length > 0 && value.start[0] != '#') {
-            const struct slice name = trimmed(slice_cut(&value, '='));
-            option_pass(pass, name, name, trimmed(value));
-        }
-    }
-}
-
-static void pass_all(bool complains, char *const *variables)
-{
-    const char *const own = os_is_privileged() || &tslab_conf == NULL ? NULL : tslab_conf;
-    invariant(variables != NULL);
-    if (own != NULL) {
-        const struct pass pass = { complains, "tslab_conf: " };
-        option_pass_list(pass, (struct slice){ own, strlen(own) });
-    }
-    pass_file(complains);
-    if (!os_is_privileged()) {
-        pass_environment(complains, variables);
     }
 }
 
 void option_load(char *const *variables)
 {
-    const enum os_trust trust = os_read_trusted(OPTION_FILE, conf_file.text, sizeof conf_file.text);
-    if (trust != OS_NO_FILE) {
-        conf_file.trust = trust;
-    }
-    pass_all(false, variables);
+    pass_environment(false, variables);
 }
 
 void option_complain(char *const *variables)
 {
-    pass_all(true, variables);
+    pass_environment(true, variables);
 }
 
 const char *option_name(enum option option)

@@ -1,12 +1,10 @@
 /* Run-time options: one table, from which the parser, its messages, the help, and the pages of the manual are made
  * (tools/options.py).
  *
- * Options are read once: from the string to which the program's symbol tslab_conf points, then from OPTION_FILE, then
- * from the environment; what comes later wins. The environment has each in TSLAB_<NAME>, or several in TSLAB_OPTIONS,
- * which is "name=value,name=value", as the string is. Text between two commas that has no "=" belongs to the value
- * before it. The file has a name=value in each line. Unknown or out-of-range options are reported once on stderr and
- * ignored. A process that has more rights than its user reads the file alone, and takes no path from it, because its
- * user chooses a part of what such a path names. Later some of them may be set (option_set): each value is one word,
+ * Options are read once, from the environment, which has each in TSLAB_<NAME>, or several in TSLAB_OPTIONS as
+ * "name=value,name=value". Text between two commas that has no "=" belongs to the value before it. Unknown or
+ * out-of-range options are reported once on stderr and ignored. A process that has more rights than its user reads
+ * none. Later some of them may be set (option_set): each value is one word,
  * and a thread that reads it takes it as it is then.
  *
  * Threads: option_load before other threads run; all else from any. */
@@ -121,14 +119,7 @@ static inline unsigned option_choice(enum option option)
 enum { OPTION_PATH_MOST = 255 };
 const char *option_path(enum option option);
 
-/* Root's, and nobody else may write it. */
-#define OPTION_FILE "/etc/tslab.conf"
-
-/* The program may define it. */
-extern const char *tslab_conf __attribute__((weak));
-
-/* Sets the options from all that says some, the variables of an environment at last. Ignores what is wrong, silently.
- */
+/* Sets the options from the variables of an environment. Ignores what is wrong, silently. */
 void option_load(char *const *variables);
 
 /* Reports what was wrong on stderr. That may block, so call it without a lock. */

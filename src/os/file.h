@@ -17,11 +17,8 @@
  * cannot be read. */
 size_t os_read_file(const char *path, char *buffer, size_t bytes);
 
-/* The same of a file that root owns and nobody else may write. Touches the buffer only if there is one. */
-enum os_trust { OS_NO_FILE, OS_FILE_READ, OS_FILE_REFUSED };
-enum os_trust os_read_trusted(const char *path, char *buffer, size_t bytes);
-
-/* Opens a file of the kernel's for os_read_again, which reads the start of what it says now. -1: that is refused. */
+/* Opens a file of the kernel's for os_read_again, which reads the start of what it says now. Never waits. -1: that is
+ * refused, or no regular file is there. */
 int os_open_to_read(const char *path);
 
 /* Reads bytes of a file from an offset on. Returns how many; 0: none are there, or they cannot be read. */

@@ -66,6 +66,68 @@ static bool have_own_files(int keeps)
     return true;
 }
 
+/* Of <linux/capability.h>, which other compilers than the system's often lack. */
+enum { CAPABILITY_VERSION = 0x20080522 };
+struct rights {
+    uint32_t effective, permitted, inheritable;
+};
+
+/* What the kernel says of the process's first thread, and the rights that this one had when it looked last. The file is
+ * in this thread's table. -1: there is nothing to give up. */
+static per_thread int first_thread = -1;
+static per_thread uint64_t rights_left;
+
+static void watch_rights(void)
+{
+    struct {
+        uint32_t version;
+        int process; /* 0: the calling thread */
+    } header = { .version = CAPABILITY_VERSION };
+    struct rights rights[2] = { { 0 } };
+    if (is_apart && SYSTEM_CALL(capget, &header, rights) == 0) {
+        rights_left = rights[0].permitted | (uint64_t)rights[1].permitted << 32;
+        first_thread = rights_left != 0 ? os_open_to_read("/proc/self/status") : -1;
+    }
+}
+
+/* The number behind a name, in hexadecimal. */
+static uint64_t status_number(const char *status, const char *name)
+{
+    const char *at = strstr(status, name);
+    uint64_t number = 0;
+    for (at = at == NULL ? "" : at + strlen(name); *at != 0 && *at != '\n'; at++) {
+        const char c = *at;
+        number = c >= '0' && c <= '9'   ? number << 4 | (uint64_t)(c - '0')
+                 : c >= 'a' && c <= 'f' ? number << 4 | (uint64_t)(c - 'a' + 10)
+                                        : number;
+    }
+    return number;
+}
+
+void helper_thread_follow(void)
+{
+    static char status[4096];
+    if (first_thread == -1 || os_read_again(first_thread, status, sizeof status) == 0 ||
+        strstr(status, "\nCapPrm:") == NULL) {
+        return;
+    }
+    const uint64_t permitted = rights_left & status_number(status, "\nCapPrm:");
+    if (permitted == rights_left || (long)status_number(status, "\nSeccomp:") != at_start.filter) {
+        return;
+    }
+    const uint64_t effective = permitted & status_number(status, "\nCapEff:");
+    const struct {
+        uint32_t version;
+        int process;
+    } header = { .version = CAPABILITY_VERSION };
+    const struct rights rights[2] = { { (uint32_t)effective, (uint32_t)permitted, 0 },
+                                      { (uint32_t)(effective >> 32), (uint32_t)(permitted >> 32), 0 } };
+    invariant((effective & ~permitted) == 0);
+    if (SYSTEM_CALL(capset, &header, rights) == 0) {
+        rights_left = permitted;
+    }
+}
+
 bool helper_thread_make(const char *name, int keeps)
 {
     invariant(!is_apart);
@@ -75,7 +137,9 @@ bool helper_thread_make(const char *name, int keeps)
         is_apart = have_own_files(keeps);
         use_all_processors();
         lower_priority();
+        (void)SYSTEM_CALL(prctl, PR_SET_NO_NEW_PRIVS, 1);
         (void)SYSTEM_CALL(prctl, PR_SET_NAME, name);
+        watch_rights();
     }
     return is_apart;
 }

@@ -26,6 +26,11 @@ void helper_thread_note(void);
  * Returns whether it has such a table. */
 bool helper_thread_make(const char *name, int keeps);
 
+/* Gives up the capabilities that the process's first thread has given up since. A program that gives them up thread by
+ * thread, as libpsx does, does not know of this one. It never has fewer than the first thread: by the rights of any of
+ * its threads the kernel decides who may look into a process. */
+void helper_thread_follow(void);
+
 /* Whether the calling thread has a table of descriptors of its own. */
 bool helper_thread_is_apart(void);
 

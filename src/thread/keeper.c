@@ -148,6 +148,7 @@ static bool nap_and_report(void)
         return false;
     }
     invariant(is_outside());
+    helper_thread_follow();
     trace_from_keeper();
     return true;
 }

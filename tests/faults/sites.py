@@ -25,7 +25,7 @@ HARMLESS = {
     "dladdr1": "as dladdr", "dlvsym": "looks into tables of the loader; NULL is an older libc",
     "dlclose": "gives back what dlopen has counted",
     "dlsym": "looks into tables of the loader; NULL is handled where dlopen has failed, too (faults-new)",
-    "environ": "a variable", "tslab_conf": "a variable of the program's",
+    "environ": "a variable",
     "__environ": "a variable",
     "__errno_location": "a variable",
     "fprintf": "to the caller's own stream (malloc_info), whose error it carries",
@@ -53,6 +53,7 @@ HARMLESS = {
 
 # The same of system calls.
 HARMLESS_CALLS = {
+    "capget": "the keeper gives up rights, where it can", "capset": "as capget",
     "getpid": "cannot fail", "geteuid": "cannot fail",
     "personality": "a question; without an answer, addresses are chosen at random",
     "prctl": "a name for those who look, and whether there is a filter: a kernel that does not tell has none",

@@ -287,7 +287,7 @@ static void report_on_stderr(void)
 
 struct totals {
     size_t elements;
-    uint64_t live, large, cached;
+    uint64_t fast, rest, current;
 };
 
 static void XMLCALL on_element(void *user, const XML_Char *name, const XML_Char **attributes)
@@ -301,10 +301,10 @@ static void XMLCALL on_element(void *user, const XML_Char *name, const XML_Char 
         size = strcmp(attributes[i], "size") == 0 ? strtoull(attributes[i + 1], NULL, 10) : size;
     }
     if (strcmp(name, "total") == 0) {
-        totals->live = strcmp(type, "live") == 0 ? size : totals->live;
-        totals->large = strcmp(type, "large") == 0 ? size : totals->large;
-        totals->cached = strcmp(type, "cached") == 0 ? size : totals->cached;
+        totals->fast = strcmp(type, "fast") == 0 ? size : totals->fast;
+        totals->rest = strcmp(type, "rest") == 0 ? size : totals->rest;
     }
+    totals->current = strcmp(name, "system") == 0 && strcmp(type, "current") == 0 ? size : totals->current;
 }
 
 static void report_xml(const struct operation *operation)
@@ -333,8 +333,8 @@ static void report_xml(const struct operation *operation)
     XML_ParserFree(parser);
     CHECK(totals.elements > 5);
     /* Where malloc is the library's, stdio has used it in between. */
-    CHECK(FUZZ_DROPIN || (totals.live == stats.live_bytes && totals.large == stats.large_bytes &&
-                          totals.cached == stats.cached_bytes));
+    const uint64_t used = stats.live_bytes + stats.chunk_bytes + stats.large_bytes;
+    CHECK(FUZZ_DROPIN || (totals.fast == stats.cached_bytes && totals.current - totals.fast - totals.rest == used));
     done_with(contents, file);
 }
 
@@ -343,18 +343,21 @@ static int clipped(size_t bytes)
     return bytes > 0x7fffffff ? 0x7fffffff : (int)bytes;
 }
 
+enum { TRIM_THRESHOLD = -1 }; /* glibc's M_TRIM_THRESHOLD */
+
 static void report_numbers(const struct operation *operation)
 {
     struct tslab_stats stats;
     tslab_stats_get(&stats);
     const struct NAME(mallinfo2) wide = NAME(mallinfo2)();
     const struct NAME(mallinfo) narrow = NAME(mallinfo)();
-    CHECK(wide.uordblks == stats.live_bytes + stats.large_bytes && wide.fsmblks == stats.cached_bytes);
+    CHECK(wide.uordblks == stats.live_bytes + stats.chunk_bytes + stats.large_bytes &&
+          wide.fsmblks == stats.cached_bytes);
     CHECK(wide.uordblks + wide.fordblks >= wide.arena && wide.keepcost == stats.dirty_bytes);
     CHECK(narrow.arena == clipped(wide.arena) && narrow.uordblks == clipped(wide.uordblks) &&
           narrow.fordblks == clipped(wide.fordblks) && narrow.fsmblks == clipped(wide.fsmblks) &&
           narrow.keepcost == clipped(wide.keepcost));
-    CHECK(NAME(mallopt)((int)operation->value, 0) == 1);
+    CHECK(NAME(mallopt)((int)operation->value, 0) == ((int)operation->value == TRIM_THRESHOLD));
 }
 
 void report_one(const struct operation *operation)

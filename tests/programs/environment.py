@@ -35,6 +35,14 @@ def unknown_option(runner):
 
 
 @entry
+def strangers_text(runner):
+    """What stands in the environment cannot write to a terminal as it likes."""
+    lines = complaints(runner, **{"TSLAB_X\x1b[2J": "1", "TSLAB_PURGE": "\x1b]0;mine\x07"})
+    expect(len(lines) == 2 and not any("\x1b" in line or "\x07" in line for line in lines), lines)
+    expect(any("TSLAB_X?[2J" in line for line in lines) and any("=?]0;mine?:" in line for line in lines), lines)
+
+
+@entry
 def value_out_of_range(runner):
     for value in ("-5", "abc", "10x", "99999999999999999999999", "1e3"):
         expect_one_complaint(runner, "purge_delay_ms", TSLAB_PURGE_DELAY_MS=value)
@@ -96,86 +104,10 @@ def limit_is_reached(runner):
         expect(result == "done\n", result)
 
 
-CONFIGURED = r"""
-#include <stdio.h>
-#include <stdlib.h>
-const char *tslab_conf = "retain_bytes=3M,purge=lazy,stats=1,/nowhere/x,cache_bytes=9M,nonsens=1";
-enum { OK };
-int tslab_option_get(const char *name, char *value, size_t bytes);
-int main(void)
-{
-    static const char *const names[] = { "retain_bytes", "purge", "stats", "cache_bytes", "keeper" };
-    char value[300];
-    for (int i = 0; i < 5; i++)
-        printf("%s=%s\n", names[i], tslab_option_get(names[i], value, sizeof value) == OK ? value : "?");
-    exit(0);
-}
-"""
-
-
-@entry
-def symbol(runner):
-    """A program sets options by a symbol; the environment comes after it."""
-    source = runner.path("configured.c")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write(CONFIGURED)
-    program = runner.path("configured")
-    runner.run(["cc", source, "-o", program, "-rdynamic", runner.library, f"-Wl,-rpath,{os.path.dirname(runner.library)}"], preload=False)
-    said = "tslab: tslab_conf: nonsens: unknown option (known:"
-    stdout, stderr = runner.run([program], extra={"TSLAB_STATS": "0"}, quiet=False)
-    expect(stdout.split() == ["retain_bytes=3145728", "purge=lazy", "stats=0", "cache_bytes=9437184", "keeper=1"], stdout)
-    expect(stderr.startswith(said) and len(stderr.splitlines()) == 1, stderr)
-    stdout, _ = runner.run([program], extra={"TSLAB_PURGE": "eager", "TSLAB_OPTIONS": "stats=0,keeper=2"}, quiet=False)
-    expect(stdout.split() == ["retain_bytes=3145728", "purge=eager", "stats=0", "cache_bytes=9437184", "keeper=2"], stdout)
-
-
-def with_file(runner, text, mode=0o644):
-    """The start of a command that runs another one where /etc/tslab.conf says this."""
-    etc = runner.path("etc")
-    shutil.rmtree(etc, ignore_errors=True)
-    os.mkdir(etc)
-    os.chmod(etc, 0o755)
-    for name in ("ld.so.cache", "passwd", "group"):
-        if os.path.exists(f"/etc/{name}"):
-            shutil.copy(f"/etc/{name}", etc)
-    with open(f"{etc}/tslab.conf", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(file.name, mode)
-    user = [] if os.geteuid() == 0 else ["--map-root-user"]
-    return [need("unshare", "util-linux"), "--mount", *user, "sh", "-c", f'mount --bind "{etc}" /etc && exec "$@"', "sh"]
-
-
 def may_mount(runner):
-    return subprocess.run([*with_file(runner, ""), "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
-
-
-@entry
-def file(runner):
-    """Options in /etc/tslab.conf come after the program's symbol and before the environment."""
-    if not may_mount(runner):
-        raise Skipped("the system lets nobody mount here")
-    source = runner.path("configured.c")
-    with open(source, "w", encoding="utf-8") as written:
-        written.write(CONFIGURED.replace(",nonsens=1", ""))
-    program = runner.path("configured")
-    runner.run(["cc", source, "-o", program, "-rdynamic", runner.library, f"-Wl,-rpath,{os.path.dirname(runner.library)}"], preload=False)
-    text = "# all programs\n\n  cache_bytes = 8M \r\nRETAIN_BYTES=4M\n\tstats=2\npurge=soon\nkeepr=2\nkeeper=0"
-    options = {"TSLAB_RETAIN_BYTES": "5M", "TSLAB_STATS": "0"}
-
-    def said(start, extra):
-        stdout, stderr = runner.run([*start, program], preload=False, extra=extra, quiet=False)
-        return stdout.split(), stderr.splitlines()
-
-    values, lines = said(with_file(runner, text), options)
-    expect(values == ["retain_bytes=5242880", "purge=lazy", "stats=0", "cache_bytes=8388608", "keeper=0"], values)
-    expect(lines == ["tslab: /etc/tslab.conf: purge=soon: unknown value (adaptive, eager, lazy, never); ignored",
-                     "tslab: /etc/tslab.conf: keepr: unknown option (did you mean keeper?); ignored"], lines)
-    for start in (with_file(runner, text, 0o646), with_file(runner, "#" * 4096)):
-        values, lines = said(start, options)
-        expect(values == ["retain_bytes=5242880", "purge=lazy", "stats=0", "cache_bytes=9437184", "keeper=1"], values)
-        expect(len(lines) == 1 and lines[0].startswith("tslab: /etc/tslab.conf: ignored, for it is not root's alone"), lines)
-    values, lines = said(with_file(runner, ""), options)
-    expect(values[3] == "cache_bytes=9437184" and not lines, f"{values} {lines}")
+    """Whether a program may have mounts of its own here."""
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    return subprocess.run([need("unshare", "util-linux"), "--mount", *user, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 @entry
@@ -232,16 +164,6 @@ def setuid(runner):
         expect(line == "secure, with the library", f"the {kind} program says {line!r}")
         expect(stderr == "", f"the {kind} program listens to its environment: {stderr!r}")
         expect(options == defaults, f"the {kind} program follows its environment: {options}")
-    if not may_mount(runner):
-        return
-    os.chmod(program, 0o755 | stat.S_ISUID)
-    start = with_file(runner, "purge=eager\nprofile=1M,/nowhere/y\nstats=0")
-    as_nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program]
-    stdout, stderr = runner.run([*start, *as_nobody], preload=False, extra=orders, quiet=False)
-    line, _, report = stdout.partition("\n")
-    expect(line == "secure, with the library", f"the setuid program says {line!r}")
-    expect(json.loads(report)["options"] == defaults | {"purge": "eager"}, f"it does not follow root's file: {report}")
-    expect(stderr == "tslab: /etc/tslab.conf: profile=1M,/nowhere/y: a path (this program has more rights than its user); ignored\n", stderr)
 
 
 def soname(runner):

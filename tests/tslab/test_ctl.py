@@ -154,7 +154,7 @@ class Commands(Ctl):
     def test_refusals(self):
         idle = self.begin()
         for command, why in (
-            ("purg=eager", r"purg: unknown option \(did you mean purge\?\)"),
+            ("purg=eager", r"purg: unknown option \(known: limit_bytes, "),
             ("purge=soon", r"purge=soon: unknown value \(adaptive, eager,"),
             ("retain_bytes=2T", r"retain_bytes=2T: not a number like 64 or 64M in its range \(0 to 1T bytes\)"),
             ("keeper=1", "keeper: is read when the program starts"),

@@ -26,7 +26,6 @@ struct row {
     uint64_t wanted;     /* its value afterwards */
     const char *refused; /* what the message quotes as out of range for the option */
     const char *unknown; /* what the message quotes as no option at all */
-    const char *meant;   /* the option that it names instead; NULL: it lists all */
 };
 
 static void load_row(const void *argument)
@@ -67,8 +66,6 @@ static void line_for(const struct row *row, char *line, size_t capacity)
         snprintf(line, capacity, "tslab: %s: not a number like 64 or 64M in its range (%s to %s%s%s); ignored\n",
                  row->refused, scaled(options[row->option].smallest, is_bytes),
                  scaled(options[row->option].largest, is_bytes), unit[0] == 0 ? "" : " ", unit);
-    } else if (row->meant != NULL) {
-        snprintf(line, capacity, "tslab: %s: unknown option (did you mean %s?); ignored\n", row->unknown, row->meant);
     } else if (row->unknown != NULL) {
         int length = snprintf(line, capacity, "tslab: %s: unknown option (known:", row->unknown);
         for (unsigned i = 0; i < OPTION_COUNT && options[i].when != FOR_TESTS; i++) {
@@ -91,48 +88,38 @@ static void values_are_read(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        { { NULL }, OPTION_ARENA_BYTES, DEFAULT, NULL, NULL, NULL },
-        { { NULL }, OPTION_MAGAZINES, DEFAULT, NULL, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=0" }, OPTION_RETAIN_BYTES, 0, NULL, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=12345" }, OPTION_RETAIN_BYTES, 12345, NULL, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=00012" }, OPTION_RETAIN_BYTES, 12, NULL, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=3K" }, OPTION_RETAIN_BYTES, 3 * KIB, NULL, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=3k" }, OPTION_RETAIN_BYTES, 3 * KIB, NULL, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=5M" }, OPTION_RETAIN_BYTES, 5 * MIB, NULL, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=7g" }, OPTION_RETAIN_BYTES, 7 * GIB, NULL, NULL, NULL },
-        { { "TSLAB_ARENA_BYTES=16T" }, OPTION_ARENA_BYTES, 16 * TIB, NULL, NULL, NULL },
-        { { "TSLAB_ARENA_BYTES=4194304" }, OPTION_ARENA_BYTES, 4 * MIB, NULL, NULL, NULL },
-        { { "TSLAB_MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
-        { { "TSLAB_PURGE=adaptive" }, OPTION_PURGE, PURGE_ADAPTIVE, NULL, NULL, NULL },
-        { { "TSLAB_PURGE=eager" }, OPTION_PURGE, PURGE_EAGER, NULL, NULL, NULL },
-        { { "TSLAB_PURGE=lazy" }, OPTION_PURGE, PURGE_LAZY, NULL, NULL, NULL },
-        { { "TSLAB_PURGE=never" }, OPTION_PURGE, PURGE_NEVER, NULL, NULL, NULL },
-        { { "TSLAB_HUGE_PAGES=adaptive" }, OPTION_HUGE_PAGES, HUGE_PAGES_ADAPTIVE, NULL, NULL, NULL },
-        { { "TSLAB_HUGE_PAGES=always" }, OPTION_HUGE_PAGES, HUGE_PAGES_ALWAYS, NULL, NULL, NULL },
-        { { "TSLAB_HUGE_PAGES=never" }, OPTION_HUGE_PAGES, HUGE_PAGES_NEVER, NULL, NULL, NULL },
-        { { "TSLAB_EPOCH_POLICY=never" }, OPTION_EPOCH_POLICY, WORK_NEVER, NULL, NULL, NULL },
-        { { "TSLAB_EPOCH_POLICY=per-request" }, OPTION_EPOCH_POLICY, WORK_PER_REQUEST, NULL, NULL, NULL },
-        { { "TSLAB_EPOCH_POLICY=batch-1K" }, OPTION_EPOCH_POLICY, 1024 << CHOICE_SHIFT | WORK_BATCH, NULL, NULL, NULL },
-        { { "TSLAB_EPOCH_POLICY=interval-20" },
-          OPTION_EPOCH_POLICY,
-          20 << CHOICE_SHIFT | WORK_INTERVAL,
-          NULL,
-          NULL,
-          NULL },
-        { { "TSLAB_EPOCH_POLICY=manual" }, OPTION_EPOCH_POLICY, WORK_MANUAL, NULL, NULL, NULL },
-        { { "TSLAB_STATS_SIGNAL=USR2" }, OPTION_STATS_SIGNAL, SIGUSR2, NULL, NULL, NULL },
-        { { "TSLAB_STATS_SIGNAL=SIGWINCH" }, OPTION_STATS_SIGNAL, SIGWINCH, NULL, NULL, NULL },
-        { { "TSLAB_STATS_SIGNAL=10" }, OPTION_STATS_SIGNAL, SIGUSR1, NULL, NULL, NULL },
-        { { "TSLAB_STATS_SIGNAL=64" }, OPTION_STATS_SIGNAL, 64, NULL, NULL, NULL },
-        { { "TSLAB_STATS_SIGNAL=USR1", "TSLAB_STATS_SIGNAL=0" }, OPTION_STATS_SIGNAL, 0, NULL, NULL, NULL },
-        { { "TSLAB_PURGE_DELAY_MS=3600000" }, OPTION_PURGE_DELAY_MS, 3600000, NULL, NULL, NULL },
-        { { "TSLAB_STATS=0", "TSLAB_MAGAZINES=0", "TSLAB_RETAIN_BYTES=1" }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
-        { { "tslab_magazines=0", "TSLABMAGAZINES=0", "X_TSLAB_MAGAZINES=0" },
-          OPTION_MAGAZINES,
-          DEFAULT,
-          NULL,
-          NULL,
-          NULL },
+        { { NULL }, OPTION_ARENA_BYTES, DEFAULT, NULL, NULL },
+        { { NULL }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=0" }, OPTION_RETAIN_BYTES, 0, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=12345" }, OPTION_RETAIN_BYTES, 12345, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=00012" }, OPTION_RETAIN_BYTES, 12, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=3K" }, OPTION_RETAIN_BYTES, 3 * KIB, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=3k" }, OPTION_RETAIN_BYTES, 3 * KIB, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=5M" }, OPTION_RETAIN_BYTES, 5 * MIB, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=7g" }, OPTION_RETAIN_BYTES, 7 * GIB, NULL, NULL },
+        { { "TSLAB_ARENA_BYTES=16T" }, OPTION_ARENA_BYTES, 16 * TIB, NULL, NULL },
+        { { "TSLAB_ARENA_BYTES=4194304" }, OPTION_ARENA_BYTES, 4 * MIB, NULL, NULL },
+        { { "TSLAB_MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "TSLAB_PURGE=adaptive" }, OPTION_PURGE, PURGE_ADAPTIVE, NULL, NULL },
+        { { "TSLAB_PURGE=eager" }, OPTION_PURGE, PURGE_EAGER, NULL, NULL },
+        { { "TSLAB_PURGE=lazy" }, OPTION_PURGE, PURGE_LAZY, NULL, NULL },
+        { { "TSLAB_PURGE=never" }, OPTION_PURGE, PURGE_NEVER, NULL, NULL },
+        { { "TSLAB_HUGE_PAGES=adaptive" }, OPTION_HUGE_PAGES, HUGE_PAGES_ADAPTIVE, NULL, NULL },
+        { { "TSLAB_HUGE_PAGES=always" }, OPTION_HUGE_PAGES, HUGE_PAGES_ALWAYS, NULL, NULL },
+        { { "TSLAB_HUGE_PAGES=never" }, OPTION_HUGE_PAGES, HUGE_PAGES_NEVER, NULL, NULL },
+        { { "TSLAB_EPOCH_POLICY=never" }, OPTION_EPOCH_POLICY, WORK_NEVER, NULL, NULL },
+        { { "TSLAB_EPOCH_POLICY=per-request" }, OPTION_EPOCH_POLICY, WORK_PER_REQUEST, NULL, NULL },
+        { { "TSLAB_EPOCH_POLICY=batch-1K" }, OPTION_EPOCH_POLICY, 1024 << CHOICE_SHIFT | WORK_BATCH, NULL, NULL },
+        { { "TSLAB_EPOCH_POLICY=interval-20" }, OPTION_EPOCH_POLICY, 20 << CHOICE_SHIFT | WORK_INTERVAL, NULL, NULL },
+        { { "TSLAB_EPOCH_POLICY=manual" }, OPTION_EPOCH_POLICY, WORK_MANUAL, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=USR2" }, OPTION_STATS_SIGNAL, SIGUSR2, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=SIGWINCH" }, OPTION_STATS_SIGNAL, SIGWINCH, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=10" }, OPTION_STATS_SIGNAL, SIGUSR1, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=64" }, OPTION_STATS_SIGNAL, 64, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=USR1", "TSLAB_STATS_SIGNAL=0" }, OPTION_STATS_SIGNAL, 0, NULL, NULL },
+        { { "TSLAB_PURGE_DELAY_MS=3600000" }, OPTION_PURGE_DELAY_MS, 3600000, NULL, NULL },
+        { { "TSLAB_STATS=0", "TSLAB_MAGAZINES=0", "TSLAB_RETAIN_BYTES=1" }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "tslab_magazines=0", "TSLABMAGAZINES=0", "X_TSLAB_MAGAZINES=0" }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
     };
     rows_hold(rows, sizeof rows / sizeof rows[0]);
 }
@@ -141,22 +128,17 @@ static void lists_are_read(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        { { "TSLAB_OPTIONS=" }, OPTION_MAGAZINES, DEFAULT, NULL, NULL, NULL },
-        { { "TSLAB_OPTIONS=magazines=0" }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
-        { { "TSLAB_OPTIONS=MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
-        { { "TSLAB_OPTIONS=retain_bytes=2M,magazines=0" }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
-        { { "TSLAB_OPTIONS=retain_bytes=2M,magazines=0" }, OPTION_RETAIN_BYTES, 2 * MIB, NULL, NULL, NULL },
-        { { "TSLAB_OPTIONS=,,magazines=0," }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
-        { { "TSLAB_OPTIONS=retain_bytes=3T,magazines=0" },
-          OPTION_RETAIN_BYTES,
-          DEFAULT,
-          "retain_bytes=3T",
-          NULL,
-          NULL },
-        { { "TSLAB_OPTIONS=magazine=1,magazines=0" }, OPTION_MAGAZINES, 0, NULL, "magazine", "magazines" },
-        { { "TSLAB_OPTIONS=magazines" }, OPTION_MAGAZINES, DEFAULT, "magazines=", NULL, NULL },
-        { { "TSLAB_OPTIONS=magazines=0,1" }, OPTION_MAGAZINES, DEFAULT, "magazines=0,1", NULL, NULL },
-        { { "TSLAB_OPTIONS==0" }, OPTION_MAGAZINES, DEFAULT, NULL, "", NULL },
+        { { "TSLAB_OPTIONS=" }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
+        { { "TSLAB_OPTIONS=magazines=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "TSLAB_OPTIONS=MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "TSLAB_OPTIONS=retain_bytes=2M,magazines=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "TSLAB_OPTIONS=retain_bytes=2M,magazines=0" }, OPTION_RETAIN_BYTES, 2 * MIB, NULL, NULL },
+        { { "TSLAB_OPTIONS=,,magazines=0," }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "TSLAB_OPTIONS=retain_bytes=3T,magazines=0" }, OPTION_RETAIN_BYTES, DEFAULT, "retain_bytes=3T", NULL },
+        { { "TSLAB_OPTIONS=magazine=1,magazines=0" }, OPTION_MAGAZINES, 0, NULL, "magazine" },
+        { { "TSLAB_OPTIONS=magazines" }, OPTION_MAGAZINES, DEFAULT, "magazines=", NULL },
+        { { "TSLAB_OPTIONS=magazines=0,1" }, OPTION_MAGAZINES, DEFAULT, "magazines=0,1", NULL },
+        { { "TSLAB_OPTIONS==0" }, OPTION_MAGAZINES, DEFAULT, NULL, "" },
     };
     rows_hold(rows, sizeof rows / sizeof rows[0]);
 }
@@ -166,11 +148,11 @@ static void what_is_wrong_is_said_and_ignored(void **state)
     (void)state;
 #define REFUSED(constant, variable)                                                                                    \
     {                                                                                                                  \
-        { variable }, OPTION_##constant, DEFAULT, variable, NULL, NULL                                                 \
+        { variable }, OPTION_##constant, DEFAULT, variable, NULL                                                       \
     }
-#define UNKNOWN(name, meant)                                                                                           \
+#define UNKNOWN(name)                                                                                                  \
     {                                                                                                                  \
-        { name "=0" }, OPTION_MAGAZINES, DEFAULT, NULL, name, meant                                                    \
+        { name "=0" }, OPTION_MAGAZINES, DEFAULT, NULL, name                                                           \
     }
     static const struct row rows[] = {
         REFUSED(MAGAZINES, "TSLAB_MAGAZINES=2"),
@@ -200,18 +182,18 @@ static void what_is_wrong_is_said_and_ignored(void **state)
         REFUSED(ARENA_BYTES, "TSLAB_ARENA_BYTES=4194303"),
         REFUSED(ARENA_BYTES, "TSLAB_ARENA_BYTES=17592186044417"),
         REFUSED(PURGE_DELAY_MS, "TSLAB_PURGE_DELAY_MS=3600001"),
-        UNKNOWN("TSLAB_MAGAZINE", "TSLAB_MAGAZINES"),
-        UNKNOWN("TSLAB_MAGAZINESS", "TSLAB_MAGAZINES"),
-        UNKNOWN("TSLAB_RETAINED_BYTES", "TSLAB_RETAIN_BYTES"),
-        UNKNOWN("TSLAB_STAT", "TSLAB_STATS"),
-        UNKNOWN("TSLAB_KEPER", "TSLAB_KEEPER"),
-        UNKNOWN("TSLAB_KEEP", "TSLAB_KEEPER"),
-        UNKNOWN("TSLAB_PURG_DELAY_M", "TSLAB_PURGE_DELAY_MS"),
-        UNKNOWN("TSLAB_STAS_SINGAL", "TSLAB_STATS_SIGNAL"),
-        UNKNOWN("TSLAB_KEPT", NULL),
-        UNKNOWN("TSLAB_STATISTICS_OF_ALL_PROGRAMS_THAT_EVER_RAN", NULL),
-        UNKNOWN("TSLAB_NONSENSE", NULL),
-        UNKNOWN("TSLAB_", NULL),
+        UNKNOWN("TSLAB_MAGAZINE"),
+        UNKNOWN("TSLAB_MAGAZINESS"),
+        UNKNOWN("TSLAB_RETAINED_BYTES"),
+        UNKNOWN("TSLAB_STAT"),
+        UNKNOWN("TSLAB_KEPER"),
+        UNKNOWN("TSLAB_KEEP"),
+        UNKNOWN("TSLAB_PURG_DELAY_M"),
+        UNKNOWN("TSLAB_STAS_SINGAL"),
+        UNKNOWN("TSLAB_KEPT"),
+        UNKNOWN("TSLAB_STATISTICS_OF_ALL_PROGRAMS_THAT_EVER_RAN"),
+        UNKNOWN("TSLAB_NONSENSE"),
+        UNKNOWN("TSLAB_"),
     };
     rows_hold(rows, sizeof rows / sizeof rows[0]);
 }
