@@ -26,13 +26,14 @@ static per_thread unsigned rounds_left;
 static pthread_key_t key_of_ends;
 
 /* Which round of destructors this is, is known of a thread that was counted: it had its key set from its beginning, so
- * the first call is in the first round. Where the key is set again, the next round comes, up to the last one. */
+ * the first call is in the first round. Where the key is set again, the next round comes. The last round is left out:
+ * sanitizers forget the thread at its start. */
 static bool has_further_round(bool is_first)
 {
     if (is_first) {
-        rounds_left = PTHREAD_DESTRUCTOR_ITERATIONS;
+        rounds_left = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
     }
-    invariant(rounds_left <= PTHREAD_DESTRUCTOR_ITERATIONS);
+    invariant(rounds_left < PTHREAD_DESTRUCTOR_ITERATIONS);
     rounds_left -= rounds_left != 0;
     if (rounds_left != 0 && pthread_setspecific(key_of_ends, &engine) != 0) {
         rounds_left = 0;

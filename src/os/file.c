@@ -72,7 +72,7 @@ bool os_copy_file(const char *path, int fd)
 
 bool os_file_of(int fd, struct os_file *file)
 {
-    struct stat found;
+    struct stat found = { 0 };
     const bool is_open = SYSTEM_CALL(fstat, fd, &found) == 0;
     *file = is_open
                 ? (struct os_file){ found.st_dev, found.st_ino, (uint64_t)found.st_size, found.st_uid, found.st_mode }
@@ -89,7 +89,7 @@ int os_duplicate(int fd)
 
 static bool is_of_this_user(int fd)
 {
-    struct stat found;
+    struct stat found = { 0 };
     if (SYSTEM_CALL(fstat, fd, &found) != 0) {
         return false;
     }
@@ -150,7 +150,7 @@ void os_close(int fd)
 
 uint64_t os_file_bytes_most(void)
 {
-    struct rlimit most;
+    struct rlimit most = { 0 };
     return SYSTEM_CALL(prlimit64, 0, RLIMIT_FSIZE, NULL, &most) == 0 ? most.rlim_cur : UINT64_MAX;
 }
 

@@ -66,7 +66,7 @@ static bool have_own_files(int keeps)
     return true;
 }
 
-/* Of <linux/capability.h>, which other compilers than the system's often lack. */
+/* Other compilers than the system's often lack the header of these. */
 enum { CAPABILITY_VERSION = 0x20080522 };
 struct rights {
     uint32_t effective, permitted, inheritable;

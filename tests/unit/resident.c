@@ -78,7 +78,7 @@ static void check_report(const char *when, size_t found)
 {
     enum { NEARLY = 64 << 10 };
     struct accounts accounts;
-    accounts_take_resident(&accounts);
+    accounts_take_resident(&accounts, RESIDENT_BY_FILE);
     const size_t told = accounts.committed_bytes - accounts.untouched_bytes;
     const size_t apart = told > found ? told - found : found - told;
     CHECK_SAY(apart <= found / 100 + NEARLY, "%s: a report says %zu KiB, and %zu KiB are resident", when, told >> 10,
