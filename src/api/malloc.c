@@ -303,6 +303,7 @@ TSLAB_API int malloc_info(int options, FILE *stream)
         return EINVAL;
     }
     const struct usage usage = usage_now();
+    invariant(usage.rest <= usage.total && usage.total <= usage.mapped);
     for (unsigned i = 0; i < 2; i++) {
         fprintf(stream,
                 "%s"

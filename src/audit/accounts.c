@@ -511,6 +511,7 @@ void accounts_take_resident(struct accounts *accounts, enum resident_by by)
     /* Of pages longer than a unit, the bits of the engine do not tell enough. */
     struct resident resident;
     const bool tells = os_page_bytes() <= UNIT_BYTES;
+    invariant(by == RESIDENT_BY_FILE || by == RESIDENT_BY_CALL);
     resident.by = by;
     resident.file = !tells ? -1 : by == RESIDENT_BY_CALL ? 0 : os_open_to_read("/proc/self/pagemap");
     resident.first = resident.count = 0;

@@ -84,6 +84,7 @@ static void watch_rights(void)
         int process; /* 0: the calling thread */
     } header = { .version = CAPABILITY_VERSION };
     struct rights rights[2] = { { 0 } };
+    invariant(first_thread == -1 && rights_left == 0);
     if (is_apart && SYSTEM_CALL(capget, &header, rights) == 0) {
         rights_left = rights[0].permitted | (uint64_t)rights[1].permitted << 32;
         first_thread = rights_left != 0 ? os_open_to_read("/proc/self/status") : -1;
@@ -95,6 +96,7 @@ static uint64_t status_number(const char *status, const char *name)
 {
     const char *at = strstr(status, name);
     uint64_t number = 0;
+    invariant(name[0] == '\n' && name[strlen(name) - 1] == ':');
     for (at = at == NULL ? "" : at + strlen(name); *at != 0 && *at != '\n'; at++) {
         const char c = *at;
         number = c >= '0' && c <= '9'   ? number << 4 | (uint64_t)(c - '0')

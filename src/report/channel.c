@@ -19,6 +19,7 @@
 #include "report/report.h"
 #include "report/report_timer.h"
 #include "slab/samples.h"
+#include "thread/thread.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -148,6 +149,7 @@ static bool set_option(struct text *answer, const char *name, const char *value,
 {
     static char before[OPTION_TEXT_BYTES];
     const enum option option = option_named(name);
+    invariant(ms <= TIMED_MS_MOST);
     if (ms != 0 && timed.until_ms != 0 && timed.option != option) {
         say_parts(answer, (const char *const[]){ option_name(timed.option),
                                                  " holds for a time already, and only one option at once may", NULL });
@@ -332,6 +334,7 @@ static bool make_file(void)
 void channel_look(void)
 {
     static struct channel_head head;
+    invariant(front_current->thread == NULL || !front_current->thread->gate.is_inside);
     if (own.fd_and_1 == 0 && !make_file()) {
         return;
     }

@@ -315,6 +315,7 @@ static noinline bool json_report(int fd, const struct accounts *accounts, enum s
 static bool write_scope(int fd, enum scope scope)
 {
     struct accounts accounts;
+    invariant(fd >= 0 || scope == SCOPE_ALL);
     accounts_take_resident(&accounts, helper_thread_is_apart() ? RESIDENT_BY_CALL : RESIDENT_BY_FILE);
     return json_report(fd, &accounts, scope);
 }

