@@ -75,7 +75,7 @@ static noinline void tell_refusal(const struct limit_refusal *what, size_t bytes
 {
     char buffer[384];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
-    invariant(what->whose != NULL && what->limit_bytes != 0);
+    invariant(what->whose != NULL && what->count != NULL);
     text_process(&line);
     text_string(&line, "refused ");
     text_number(&line, bytes, 0);

@@ -209,9 +209,13 @@ class Programs(Case):
         return process
 
     def test_a_process_that_runs_is_asked(self):
-        process = self.server(profile="16K", stats_signal="USR2")
+        """It needs no signal, and no file: then nothing is left."""
+        process = self.server(profile="16K", export=1)
         first, second = self.directory / "first.pb.gz", self.directory / "second.pb.gz"
-        code, said = tool(process.pid)
+        temporary = self.directory / "tmp"
+        temporary.mkdir()
+        with unittest.mock.patch.dict(os.environ, TMPDIR=str(temporary)):
+            code, said = tool(process.pid)
         self.assertEqual(code, 0, said)
         self.assertRegex(said, rf"^\S+ {process.pid}: in use\n")
         self.assertGreater(float(re.search(r"^ *([\d.]+) ", said, re.MULTILINE)[1]), 12)  # of 25 MiB, from hundreds of samples
@@ -219,32 +223,13 @@ class Programs(Case):
             self.assertEqual(tool(process.pid, "--pprof", path)[0], 0)
             self.assertTrue(gzip.decompress(path.read_bytes()))
         self.assertIsNone(process.poll())
-        self.assertEqual(len(list(self.directory.glob("python3*"))), 3)
-
-    def test_a_process_that_exports_is_asked(self):
-        """It needs no signal, and no file: then nothing is left. One that has a long name has a file with it."""
-        process = self.server(export=1, keeper=2, profile="16K")
-        self.assertEqual(tool(process.pid)[0], 0)
-        self.assertEqual(len(list(self.directory.glob("python3*"))), 1)
-        longer = self.directory / "a-name-of-many-letters"
-        longer.symlink_to("/usr/bin/python3")
-        process = self.server(program=longer, stats_signal="USR2", profile="16K")
-        code, said = tool(process.pid)
-        self.assertEqual(code, 0, said)
-        self.assertEqual(len(list(self.directory.glob("a-name-of-many-letters.*"))), 1)
-        process = self.server(export=1, keeper=2, options="profile=16K", profile=None)
-        temporary = self.directory / "tmp"
-        temporary.mkdir()
-        with unittest.mock.patch.dict(os.environ, TMPDIR=str(temporary)):
-            code, said = tool(process.pid)
-        self.assertEqual(code, 0, said)
-        self.assertRegex(said, rf"^\S+ {process.pid}: in use\n")
+        self.assertEqual(list(self.directory.glob("python3*")), [])
         self.assertEqual(list(temporary.iterdir()), [])
 
     def test_a_process_that_cannot_be_asked(self):
         code, said = tool(self.server().pid)
         self.assertEqual(code, 1)
-        self.assertIn("was started without a signal, as TSLAB_STATS_SIGNAL=USR2. Or start it with TSLAB_EXPORT=1, and", said)
+        self.assertIn("runs on tslab and exports no figures: start it with TSLAB_EXPORT=1", said)
         code, said = tool(self.server(profile="0", export=1).pid)
         self.assertEqual(code, 1)
         self.assertRegex(said, r"takes no samples. To begin now: tslab ctl \d+ profile=512K. To begin at its start: ")

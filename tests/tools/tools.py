@@ -91,7 +91,7 @@ def sanitizer(compiler, kind, starts, folder, shared, archive):
     for way, environment in (("plain", {"LD_PRELOAD": preload}), ("linked", {}), ("archive", {})):
         yield from complaints(f"{compiler} {kind} {way}", (), folder / way, plugin, MISTAKES[kind], starts, environment)
         code, said = run([str(folder / way), str(plugin)], TSLAB_KEEPER="x", **environment)
-        reports = {"TSLAB_OPTIONS": f"stats_signal=USR2,profile=64K,trace={folder}/trace,export=1,stats=1,{folder}/stats,50"}
+        reports = {"TSLAB_OPTIONS": f"stats_signal=USR2,profile=64K,export=1,stats=1,{folder}/stats"}
         yield from complaints(f"{compiler} {kind} {way}, reports", (), folder / way, plugin, {}, 1, environment | reports, "")
         if way != "archive" and (code != 0 or wrong not in said):  # the sanitizer's malloc may leave the archive's out
             yield f"{compiler} {kind} {way}, a wrong option: exit {code}\n{said}"

@@ -101,6 +101,11 @@ class Evidence:
         """By how much more of the library's memory is resident than its accounts tell."""
         return sum(one.rss for one in self.mapped(ours=True)) - self.ours if self.mappings is not None else 0
 
+    @property
+    def untouched(self) -> int:
+        """What the accounts tell of and is not resident: the mappings are read a moment later."""
+        return max(0, -self.since)
+
     def has(self, *accounts: str) -> int:
         return sum(self.accounts[account] for account in accounts)
 

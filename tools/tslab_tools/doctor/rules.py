@@ -470,4 +470,4 @@ def diagnose(of: Evidence) -> list[Finding]:
 
 def unexplained(of: Evidence) -> int:
     """What of the RSS no figure tells. It may be a little below 0: looks take time."""
-    return of.rss - of.ours - Others().bytes(of) - HugePages().bytes(of)
+    return of.rss - (of.ours - of.untouched) - Others().bytes(of) - HugePages().bytes(of)
