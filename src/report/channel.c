@@ -209,7 +209,8 @@ static bool run_command(struct text *answer, unsigned command, struct channel_he
     }
     struct os_file file;
     own.has_body = true;
-    const bool done = request_file_cut(fd, CHANNEL_BODY_AT) && commands[command].run(answer, fd);
+    const bool has_room = request_file_cut(fd, CHANNEL_BODY_AT);
+    const bool done = has_room ? commands[command].run(answer, fd) : say_written(answer, commands[command].name, false);
     head->body_bytes = done && os_file_of(fd, &file) && file.bytes > CHANNEL_BODY_AT ? file.bytes - CHANNEL_BODY_AT : 0;
     return done;
 }

@@ -133,12 +133,6 @@ static bool sleep_until_woken(void)
     return load_seq_cst(&reclaim_waits) != RECLAIM_SLEEPS;
 }
 
-/* The keeper has a record only where a library that wraps pthread_create allocates in each new thread. */
-static bool is_outside(void)
-{
-    return front_current->thread == NULL || !front_current->thread->gate.is_inside;
-}
-
 /* False: it is to end. */
 static bool nap_and_report(void)
 {
@@ -147,16 +141,17 @@ static bool nap_and_report(void)
     if (is_to_end()) {
         return false;
     }
-    invariant(is_outside());
+    invariant(front_current->thread == NULL || !front_current->thread->gate.is_inside);
     helper_thread_follow();
     trace_from_keeper();
     return true;
 }
 
+/* It has a record only where a library that wraps pthread_create allocates in each new thread. */
 void *keeper_run(void *unused)
 {
     bool swept = false;
-    invariant(os_has_threads() && is_outside());
+    invariant(os_has_threads() && (front_current->thread == NULL || !front_current->thread->gate.is_inside));
     store_plain(&keeper.thread, os_thread_id());
     store_plain(&reclaim_is_kept, 1);
     if (helper_thread_make("tslab-keeper", trace_is_watched() ? trace.keeps : -1)) {

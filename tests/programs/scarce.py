@@ -11,8 +11,10 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools"))
 from run import PATIENCE, PYTHON, Failed, await_condition, entry, expect, free_port, need, tslab_lines
 
 # What only means that memory comes back later, or a time is not known.
@@ -310,3 +312,52 @@ def scarce_reports(runner):
     report_of(runner, writes, "1")
     os.close(writes)
     expect(os.waitpid(pid, 0)[1] == 0, "a slow reader does not get all of the report")
+
+
+# Each call that answers other processes, and how the answer to `trim` and `figures` then begins; "": nobody answers in time.
+CHANNEL = {
+    "dup3:0:0:EMFILE": ("trim: gave back", "figures"),
+    "close_range:1:1:EINVAL": ("trim: gave back", "figures"),
+    "close_range:2:1:EINVAL": ("trim: gave back", "figures"),
+    "ppoll:0:0:EINTR": ("trim: gave back", "figures"),
+    "pwritev2:0:0:EAGAIN": ("trim: gave back", "figures"),
+    "pwritev2:0:0:ENOSYS,write:0:0:EIO": ("trim: gave back", "figures could not all be written"),
+    "mincore:0:0:ENOMEM": ("trim: gave back", "figures"),
+    "fcntl:1:0:EINVAL": ("nobody holds a lock on the file", "nobody holds a lock on the file"),
+    "ftruncate:0:0:EINVAL": ("trim: gave back", "figures could not all be written"),
+    "lseek:0:0:EINVAL": ("trim: gave back", "figures could not all be written"),
+    "pwrite64:1:0:EIO": ("", ""),
+    "pwrite64:0:0:EIO": None,  # there is no channel
+}
+
+
+def answer_of(pid, command):
+    from tslab_tools.failure import Failure  # pylint: disable=import-outside-toplevel
+    from tslab_tools.live.channel import Channel  # pylint: disable=import-outside-toplevel
+
+    try:
+        with Channel(pid) as channel:
+            said = channel.ask(command, patience=2)
+            if command == "figures":
+                expect(json.loads(b"".join(channel.body(1 << 20)))["schema"] == "tslab-statistics", "the figures are none")
+            return said
+    except Failure as failure:
+        said = str(failure).partition(": ")[2]
+        return "" if "did not answer" in str(failure) else said or str(failure)
+
+
+@entry
+def scarce_channel(runner):
+    """Whatever fails while it answers other processes, a program goes on, and what it could not do it says."""
+    for plan, wanted in CHANNEL.items():
+        extra = {"TSLAB_EXPORT": "1", **faulty(runner, plan)}
+        with subprocess.Popen(["sleep", "100"], env=runner.environment(False, extra), stderr=subprocess.PIPE) as program:
+            try:
+                await_condition(lambda p=program.pid: len(os.listdir(f"/proc/{p}/task")) > 1, "the library's thread begins")
+                time.sleep(0.3)
+                said = tuple(answer_of(program.pid, command) for command in ("trim", "figures"))
+                fits = wanted is None or all(is_said.startswith(begins) and bool(is_said) == bool(begins) for is_said, begins in zip(said, wanted))
+                expect(fits and (wanted is not None or "first lines on stderr" in said[0]), f"{plan}: {said}")
+                expect(program.poll() is None, f"{plan}: it has ended")
+            finally:
+                program.kill()
