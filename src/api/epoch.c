@@ -235,7 +235,7 @@ TSLAB_API void *tslab_epoch_malloc(tslab_epoch epoch, size_t size)
 TSLAB_API void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t size)
 {
     size_t bytes;
-    bool zero;
+    bool zero = false;
     if (__builtin_mul_overflow(count, size, &bytes)) {
         errno = ENOMEM;
         return NULL;

@@ -52,7 +52,8 @@
     _(pthread_setspecific)                                                                                             \
     _(pthread_sigmask)
 #define MEMORY_CALLS(_) _(madvise) _(mmap) _(mprotect) _(mremap) _(munmap)
-#define FILE_CALLS(_)   _(close) _(dup3) _(fchmod) _(fcntl) _(fstat) _(ftruncate) _(lseek) _(memfd_create) _(openat) _(write)
+#define FILE_CALLS(_)                                                                                                  \
+    _(close) _(dup3) _(fchmod) _(fcntl) _(fstat) _(ftruncate) _(lseek) _(memfd_create) _(openat) _(write)
 #define READ_CALLS(_)   _(pread64) _(pwrite64) _(pwritev2) _(read)
 #define SCHED_CALLS(_)  _(sched_getaffinity) _(sched_setaffinity) _(sched_getscheduler) _(sched_setscheduler)
 #define SIGNAL_CALLS(_) _(rt_sigpending) _(rt_sigprocmask) _(rt_sigtimedwait)
