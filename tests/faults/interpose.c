@@ -52,12 +52,12 @@
     _(pthread_setspecific)                                                                                             \
     _(pthread_sigmask)
 #define MEMORY_CALLS(_) _(madvise) _(mmap) _(mprotect) _(mremap) _(munmap)
-#define FILE_CALLS(_)                                                                                                  \
-    _(close) _(dup3) _(fchmod) _(fcntl) _(fstat) _(ftruncate) _(lseek) _(memfd_create) _(openat) _(write)
-#define READ_CALLS(_)   _(pread64) _(pwrite64) _(pwritev2) _(read)
+#define FILE_CALLS(_)   _(close) _(dup3) _(fchmod) _(fcntl) _(fstat) _(memfd_create) _(openat) _(write)
+#define READ_CALLS(_)   _(ftruncate) _(lseek) _(pread64) _(pwrite64) _(pwritev2) _(read)
 #define SCHED_CALLS(_)  _(sched_getaffinity) _(sched_setaffinity) _(sched_getscheduler) _(sched_setscheduler)
 #define SIGNAL_CALLS(_) _(rt_sigpending) _(rt_sigprocmask) _(rt_sigtimedwait)
-#define OTHER_CALLS(_)  _(clock_gettime) _(close_range) _(futex) _(getrandom) _(gettid) _(mincore) _(ppoll) _(prlimit64)
+#define WAIT_CALLS(_)   _(clock_gettime) _(futex) _(ppoll)
+#define OTHER_CALLS(_)  _(close_range) _(getrandom) _(gettid) _(mincore) _(prlimit64) WAIT_CALLS(_)
 #define SYSTEM_CALLS(_) MEMORY_CALLS(_) FILE_CALLS(_) READ_CALLS(_) SCHED_CALLS(_) SIGNAL_CALLS(_) OTHER_CALLS(_)
 
 #define CALL_CONSTANT(name) CALL_##name,
