@@ -12,7 +12,7 @@ from tslab_tools.live import answers, kernel, units
 from tslab_tools.live.channel import PATIENCE, Channel
 from tslab_tools.live.kernel import why_not
 
-RATE_SECONDS = 0.25
+RATE_SECONDS = 0.1  # at least between two looks; the library comes by each quarter of a second
 PATIENCE_WITH_ALL = 0.75  # seconds, where nobody has named the processes: strangers may never answer
 _PAUSE_SECONDS = 0.005
 TERMS = ("live", "waste", "caches", "retained", "metadata")
