@@ -142,13 +142,6 @@ void os_thread_comes(void);
 void os_streams_take(void);
 void os_streams_drop(bool in_child);
 
-/* Nanoseconds of the clock of now_ms, without its steps, and since 1970. 0 when the system has no clock. */
-uint64_t os_now_ns(void);
-uint64_t os_real_ns(void);
-
-/* Has a function called in the child of each fork, by its one thread. False: no memory. */
-bool os_watch_forks(void (*in_child)(void));
-
 /* Blocks all signals for the calling thread, and restores the mask from before. */
 struct os_signals {
     sigset_t before;
@@ -160,9 +153,6 @@ void os_signals_restore(const struct os_signals *signals);
 /* Has a signal call a function, if its disposition is the default. False: it is not. */
 bool os_signal_watch(int number, void (*handler)(int));
 
-/* The name of the calling thread. */
-void os_own_name(char name[16]);
-
 /* The number of the calling thread, without a system call, and the name of a thread of this process: "" when there is
  * none. */
 enum { OS_NAME_BYTES = 17 };
@@ -172,9 +162,8 @@ const char *os_thread_name(uint32_t thread, char name[OS_NAME_BYTES]);
 /* The number of this process. Anywhere, also in a signal handler. */
 uint64_t os_process_id(void);
 
-/* Whether the user of another process is known: the one whose rights it has. And that of this process. */
+/* Whether the user of another process is known: the one whose rights it has. */
 bool os_user_of(uint32_t process, uint32_t *user);
-uint32_t os_user(void);
 
 /* The name of the program: the last part of its first argument, or of its file's path where it has none. Spaces,
  * control characters and slashes in it are underscores, so it fits into a file's name and a line. Programs write a

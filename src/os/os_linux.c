@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
-#include <sys/prctl.h>
 #include <time.h>
 
 /* Of <linux/futex.h>, which other compilers than the system's often lack. */
@@ -198,27 +197,6 @@ static uint64_t linux_now_ms(void)
 {
     const struct timespec now = clock_read(CLOCK_MONOTONIC_COARSE);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static noinline uint64_t ns_of(clockid_t clock)
-{
-    const struct timespec now = clock_read(clock);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-uint64_t os_now_ns(void)
-{
-    return ns_of(CLOCK_MONOTONIC);
-}
-
-uint64_t os_real_ns(void)
-{
-    return ns_of(CLOCK_REALTIME);
-}
-
-bool os_watch_forks(void (*in_child)(void))
-{
-    return pthread_atfork(NULL, NULL, in_child) == 0;
 }
 
 static void linux_futex_wait(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
@@ -421,12 +399,6 @@ bool os_signal_watch(int number, void (*handler)(int))
            sigaction(number, &action, NULL) == 0;
 }
 
-void os_own_name(char name[16])
-{
-    memset(name, 0, 16);
-    (void)SYSTEM_CALL(prctl, PR_GET_NAME, name);
-}
-
 /* Libc knows the number, and tells it as a part of the thread's clock: inverted, above three bits. Where it does not
  * know yet, because it is not initialised, the kernel is asked. */
 uint32_t os_thread_id(void)
@@ -470,11 +442,6 @@ const char *os_thread_name(uint32_t thread, char name[OS_NAME_BYTES])
 uint64_t os_process_id(void)
 {
     return (uint64_t)SYSTEM_CALL(getpid, 0);
-}
-
-uint32_t os_user(void)
-{
-    return (uint32_t)SYSTEM_CALL(geteuid, 0);
 }
 
 /* The second number behind "Uid:". */

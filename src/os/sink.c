@@ -42,7 +42,10 @@ static int open_stderr(void)
     return is_first(STDERR_FILENO) ? STDERR_FILENO : -1;
 }
 
-bool sink_path(char buffer[SINK_PATH_BYTES], const char *pattern, uint32_t number)
+enum { SINK_PATH_BYTES = 512 };
+
+/* Makes a path of a pattern. False: it would be too long. */
+static bool sink_path(char buffer[SINK_PATH_BYTES], const char *pattern, uint32_t number)
 {
     struct text path = { .buffer = buffer, .capacity = SINK_PATH_BYTES };
     invariant(pattern[0] != 0);

@@ -16,10 +16,6 @@
 /* Returns the descriptor by which the standard error will be found. */
 int sink_keep_stderr(void);
 
-/* Makes a path of a pattern, as sink_open does. False: it would be too long. */
-enum { SINK_PATH_BYTES = 512 };
-bool sink_path(char path[SINK_PATH_BYTES], const char *pattern, uint32_t number);
-
 /* What is written. */
 enum sink_kind { SINK_STATISTICS, SINK_PROFILE };
 

@@ -123,7 +123,6 @@ bool wrap_os_write(int fd, const char *text, size_t length) __asm__("__wrap_os_w
 bool wrap_os_signal_watch(int number, void (*handler)(int)) __asm__("__wrap_os_signal_watch");
 uint64_t wrap_os_process_id(void) __asm__("__wrap_os_process_id");
 size_t wrap_os_resident_bytes(void) __asm__("__wrap_os_resident_bytes");
-uint64_t wrap_os_now_ns(void) __asm__("__wrap_os_now_ns");
 bool wrap_os_has_threads(void) __asm__("__wrap_os_has_threads");
 void wrap_os_streams_take(void) __asm__("__wrap_os_streams_take");
 void wrap_os_streams_drop(bool in_child) __asm__("__wrap_os_streams_drop");
@@ -169,11 +168,6 @@ size_t wrap_os_resident_bytes(void)
 bool wrap_os_has_threads(void)
 {
     return true;
-}
-
-uint64_t wrap_os_now_ns(void)
-{
-    return simulated.now_ms * 1000000;
 }
 
 void wrap_os_streams_take(void)

@@ -6,7 +6,7 @@ values             numbers in the words of a command
 drop_in            where the library is
 preloading         whether a program takes it
 trial              whether it takes its options
-live               processes that run now: their boards, a screen of them, OpenMetrics
+live               processes that run now: their answers, a screen of them, OpenMetrics
 profiles           heap profiles that the library has written
 doctor             why the memory of a process is as much as it is
 commands           one file for each sub-command

@@ -128,9 +128,10 @@ class Watched:
         return self._look(every, seconds, patience)
 
     def _look(self, pids: list[int], seconds: float, patience: float | None) -> list[Process]:
+        patience = patience or (PATIENCE if self.wanted else PATIENCE_WITH_ALL)
         waiting = self._found(pids, now() + seconds)
         answered: list[Process] = []
-        last = now() + (patience or (PATIENCE if self.wanted else PATIENCE_WITH_ALL))
+        last = now() + patience
         is_late = False
         while waiting and not is_late:
             is_late = now() >= last  # who has answered meanwhile is heard
@@ -141,7 +142,7 @@ class Watched:
             waiting = [one for one in waiting if one.pid not in finished and one.pid in self._known]
             time.sleep(0 if is_late or not waiting else _PAUSE_SECONDS)
         for one in waiting:
-            self._drop(one, f"it did not answer within {now() - last + (patience or PATIENCE):.1f} s")
+            self._drop(one, f"it did not answer within {now() - last + patience:.1f} s")
         return [one for one in answered if self._guarded(one, Process.look_around)]
 
     def _found(self, pids: list[int], deadline: float) -> list[Process]:
