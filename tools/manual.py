@@ -94,10 +94,9 @@ def comment_text(body):
 def declarations(code):
     """What a reader of C wants to see of the code between two comments."""
     code = re.sub(r"^#.*(\\\n.*)*$", "", code, flags=re.M)
-    code = re.sub(r"\n\{\n.*?^\}$", ";", code, flags=re.M | re.S)
     code = re.sub(r'^extern "C" \{$|^\}$(?=\n\n*\Z)', "", code, flags=re.M)
     code = re.sub(r"\s*__attribute__\(\(.*?\)\)(?=;)", "", code, flags=re.S)
-    code = re.sub(r"\b(TSLAB_API|TSLAB_INLINE) ", "", code)
+    code = re.sub(r"\bTSLAB_API ", "", code)
     return re.sub(r"\n{2,}", "\n\n", code).strip()
 
 
@@ -107,9 +106,8 @@ class Entry:
     code: str
 
     def functions(self):
-        """The names of functions; a plain name comes before the sized one that it calls."""
         names = re.findall(r"\b(tslab_\w+)\(", re.sub(r"/\*.*?\*/|\{.*?\n\}", "", self.code, flags=re.S))
-        return sorted(dict.fromkeys(names), key=lambda name: name.endswith("_sized"))
+        return list(dict.fromkeys(names))
 
     def title(self):
         if names := self.functions():
@@ -128,7 +126,7 @@ class Entry:
 
 def entries():
     """The comments at the left margin, each with the code that follows it."""
-    start = HEADER.index("#define TSLAB_INLINE")
+    start = HEADER.index("#define TSLAB_API")
     body = HEADER[HEADER.index("\n", start):HEADER.rindex("#ifdef __cplusplus")]  # fmt: skip
     comments = list(TOP_COMMENT.finditer(body))
     for at, comment in enumerate(comments):
@@ -143,19 +141,18 @@ def introduction():
 
 def function_page(entry):
     """Of an entry with functions, whose chapter is taken off: the name of the page, its other names, its text."""
-    name, *others = [function for function in entry.functions() if not function.endswith("_sized")]
+    name, *others = entry.functions()
     purpose = re.match(r".*?(?=[.:](\s|$)|$)", " ".join(entry.text.split()))[0]
     named = set(re.findall(r"\btslab_\w+", entry.text)) & FUNCTIONS - set(entry.functions())
-    code = "\n\n".join(sorted(entry.code.split("\n\n"), key=lambda part: "_sized(" in part))
     out = [head(", ".join([name, *others]), 3, purpose[0].lower() + purpose[1:]), ".SH LIBRARY\n" + LIBRARY]
-    out += [".SH SYNOPSIS\n", verbatim("#include <tslab/tslab.h>\n\n" + code), ".SH DESCRIPTION\n", prose(entry.text)]
+    out += [".SH SYNOPSIS\n", verbatim("#include <tslab/tslab.h>\n\n" + entry.code), ".SH DESCRIPTION\n", prose(entry.text)]
     also = [*sorted(named), "tslab"]
     out.append(".SH SEE ALSO\n" + ",\n".join(f".BR {escape(function)} (3)" for function in also) + "\n")
     return name, others, "".join(out)
 
 
 LIBRARY = "libtslab (\\-ltslab), or libtslab\\-malloc (\\-ltslab\\-malloc)\n"
-FUNCTIONS = {name for entry in entries() for name in entry.functions() if not name.endswith("_sized")}
+FUNCTIONS = {name for entry in entries() for name in entry.functions()}
 
 
 def library_pages():

@@ -82,13 +82,11 @@ def page():
             out.append(f"## {chapter}\n")
         title, here = entry.title(), None
         if title:
-            names = [name for name in title.split(", ") if not name.endswith("_sized()")]
+            names = title.split(", ")
             here = anchor_of(names[0])
-            others = "".join(f'<a id="{anchor_of(name)}"></a>' for name in title.split(", ") if anchor_of(name) != here)
+            others = "".join(f'<a id="{anchor_of(name)}"></a>' for name in names if anchor_of(name) != here)
             out.append(f"### {', '.join(names)} {{#{here}}}\n" + (f"\n{others}\n" if others else ""))
-        # The plain name comes before the sized one that it calls.
-        declared = sorted(entry.code.split("\n\n"), key=lambda part: "_sized(" in part) if entry.functions() else [entry.code]
-        code = ["```c\n" + "\n\n".join(declared) + "\n```\n"] if entry.code else []
+        code = [f"```c\n{entry.code}\n```\n"] if entry.code else []
         text = list(words.paragraphs(entry.text, here))
         out += [*code, *text] if entry.functions() else [*text, *code]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)) + "\n"

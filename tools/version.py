@@ -22,6 +22,7 @@ WHOLE = {
     "packaging/APKBUILD": r"^pkgver=(\S+)$",
     "packaging/default.nix": r'^  version = "([^"]+)";$',
     "bindings/python/pyproject.toml": r'^version = "([^"]+)"$',
+    "bindings/python/src/tslab/_library.py": r'^VERSION = "([^"]+)"$',
     "bindings/rust/Cargo.toml": r'^version = "([^"]+)"$',
     "bindings/rust/Cargo.lock": r'^name = "tslab[a-z-]*"\nversion = "([^"]+)"$',
     "bindings/rust/tslab/Cargo.toml": r'^tslab-sys = \{ version = "([^"]+)"',

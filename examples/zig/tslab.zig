@@ -10,6 +10,7 @@ const Options = extern struct {
     instance: Name = .{ .id = 0 },
     policy: Policy,
     flags: c_uint = 0,
+    limit_bytes: usize = 0,
 };
 
 /// What closing an epoch has done.
@@ -22,8 +23,8 @@ pub const Report = extern struct {
     age_ms: u64,
 };
 
-extern fn tslab_epoch_open_sized(options: *const Options, size: usize) Name;
-extern fn tslab_epoch_close_sized(epoch: Name, flags: c_uint, report: *Report, size: usize) c_int;
+extern fn tslab_epoch_open(options: *const Options) Name;
+extern fn tslab_epoch_close(epoch: Name, flags: c_uint, report: *Report) c_int;
 extern fn tslab_epoch_malloc(epoch: Name, size: usize) ?*anyopaque;
 extern fn tslab_epoch_aligned_alloc(epoch: Name, alignment: usize, size: usize) ?*anyopaque;
 extern fn tslab_epoch_of(p: *const anyopaque) Name;
@@ -45,14 +46,14 @@ pub const Epoch = struct {
 
     pub fn open(label: ?[*:0]const u8, policy: Policy) error{OutOfMemory}!Epoch {
         const options: Options = .{ .label = label, .policy = policy };
-        const name = tslab_epoch_open_sized(&options, @sizeOf(Options));
+        const name = tslab_epoch_open(&options);
         return if (name.id == 0) error.OutOfMemory else .{ .name = name };
     }
 
     /// With `release`, nobody may use its objects any more, and nobody need free them.
     pub fn close(epoch: Epoch) error{AlreadyClosed}!Report {
         var report: Report = undefined;
-        const status = tslab_epoch_close_sized(epoch.name, 0, &report, @sizeOf(Report));
+        const status = tslab_epoch_close(epoch.name, 0, &report);
         return if (status < 0) error.AlreadyClosed else report;
     }
 

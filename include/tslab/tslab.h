@@ -47,13 +47,7 @@
  *
  * Versions. Before 1.0 every minor version may change the interface, and has a soname of its own (libtslab.so.0.3,
  * symbol version TSLAB_0.3). A patch version changes neither functions nor structs. From 1.0 on the same holds for
- * major versions, and a minor version adds members to a struct only at its end.
- *
- * Sizes of structs. Every function that takes a struct is told how large the caller's struct is. The plain name, such
- * as tslab_stats_get, is an inline function of this header. It passes sizeof to the function that the library exports:
- * tslab_stats_get_sized. Other languages, and dlsym, use the exported name. The library reads and fills in no more
- * than both sides know. Members of a larger struct that the library does not know become 0 (and must be 0 in options).
- * A size that no version of the struct can have (0, above 4,096, not a multiple of 8) is refused with TSLAB_INVALID.
+ * major versions.
  *
  * Values of different kinds cannot be confused. Statuses are small numbers. Flags for closing use the bits 0xff00,
  * flags for opening 0xff0000, policies higher ones. A value of one kind where another belongs is refused. */
@@ -75,10 +69,6 @@ extern "C" {
 #ifndef TSLAB_API
 #define TSLAB_API __attribute__((visibility("default")))
 #endif
-
-/* Each translation unit has its own copy, because parts of a program may be compiled with different versions of this
- * header. C90 has the spelling __inline__, too. */
-#define TSLAB_INLINE static __inline__
 
 /* Allocates an object of at least `size` bytes, aligned to 16. A size of 0 gives an object of its own.
  *
@@ -214,25 +204,15 @@ struct tslab_limits {
 
 /* Sets the process-wide limits. Memory already above a new limit is kept.
  *
- * Returns: TSLAB_OK. TSLAB_INVALID: limits is NULL, or has members that this version does not know.
+ * Returns: TSLAB_OK. TSLAB_INVALID: limits is NULL.
  * Cost: a lock and some stores. */
-TSLAB_API enum tslab_status tslab_limits_set_sized(const struct tslab_limits *limits, size_t size);
-
-TSLAB_INLINE enum tslab_status tslab_limits_set(const struct tslab_limits *limits)
-{
-    return tslab_limits_set_sized(limits, sizeof *limits);
-}
+TSLAB_API enum tslab_status tslab_limits_set(const struct tslab_limits *limits);
 
 /* Tells the limits in force, and the footprint.
  *
  * Returns: the footprint in bytes. limits may be NULL.
  * Cost: a lock and some loads. */
-TSLAB_API size_t tslab_limits_get_sized(struct tslab_limits *limits, size_t size);
-
-TSLAB_INLINE size_t tslab_limits_get(struct tslab_limits *limits)
-{
-    return tslab_limits_get_sized(limits, sizeof *limits);
-}
+TSLAB_API size_t tslab_limits_get(struct tslab_limits *limits);
 
 typedef struct {
     uint64_t id;
@@ -298,16 +278,11 @@ struct tslab_epoch_options {
 
 /* Opens an epoch. options NULL: TSLAB_POLICY_DRAIN without a label. Some millions of epochs may be open at once.
  *
- * Returns: the epoch. {0} with errno ENOMEM: out of memory. {0} with errno EINVAL: a policy, a flag or a member of the
- *   options is one that this version does not know, or the instance or parent does not exist.
+ * Returns: the epoch. {0} with errno ENOMEM: out of memory. {0} with errno EINVAL: a policy or a flag is one that this
+ *   version does not know, or the instance or parent does not exist.
  * Cost: if this thread has closed an epoch before, a look at the clock and some stores: no lock, no other atomic
  *   operation. */
-TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *options, size_t size);
-
-TSLAB_INLINE tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options)
-{
-    return tslab_epoch_open_sized(options, sizeof *options);
-}
+TSLAB_API tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options);
 
 /* Enters an epoch: begins a scope, which ends with tslab_epoch_leave. Inside, plain malloc of this thread lands in the
  * epoch (see TSLAB_OPEN_VOUCHED), and calls that name the epoch are fast. Scopes nest. Plain malloc lands in the
@@ -354,14 +329,8 @@ struct tslab_epoch_report {
  * Threads: any; it need not be inside.
  * Cost: five atomic operations, with TSLAB_POLICY_RELEASE seven, if one thread at a time was inside, nothing is left
  *   and no report is wanted; more for each run of memory that was not recycled before. */
-TSLAB_API enum tslab_status tslab_epoch_close_sized(tslab_epoch epoch, tslab_close_flags flags,
-                                                    struct tslab_epoch_report *report, size_t size);
-
-TSLAB_INLINE enum tslab_status tslab_epoch_close(tslab_epoch epoch, tslab_close_flags flags,
-                                                 struct tslab_epoch_report *report)
-{
-    return tslab_epoch_close_sized(epoch, flags, report, sizeof *report);
-}
+TSLAB_API enum tslab_status tslab_epoch_close(tslab_epoch epoch, tslab_close_flags flags,
+                                              struct tslab_epoch_report *report);
 
 /* Ends all objects of an epoch now, whatever its policy, whether it is open or drains. report may be NULL.
  *
@@ -369,14 +338,8 @@ TSLAB_INLINE enum tslab_status tslab_epoch_close(tslab_epoch epoch, tslab_close_
  * Returns: TSLAB_OK. TSLAB_BUSY: a thread is inside, and nothing has changed. TSLAB_STALE, TSLAB_NO_MEMORY.
  *   TSLAB_INVALID: the flags, or the epoch is the root of an instance.
  * Cost: as tslab_epoch_close. */
-TSLAB_API enum tslab_status tslab_epoch_release_sized(tslab_epoch epoch, tslab_close_flags flags,
-                                                      struct tslab_epoch_report *report, size_t size);
-
-TSLAB_INLINE enum tslab_status tslab_epoch_release(tslab_epoch epoch, tslab_close_flags flags,
-                                                   struct tslab_epoch_report *report)
-{
-    return tslab_epoch_release_sized(epoch, flags, report, sizeof *report);
-}
+TSLAB_API enum tslab_status tslab_epoch_release(tslab_epoch epoch, tslab_close_flags flags,
+                                                struct tslab_epoch_report *report);
 
 /* Closes *epoch and opens the next one with the same options. *epoch names the next one afterwards. If this thread
  * entered *epoch last, it leaves the old epoch and is inside of the new one. report, about the old epoch, may be NULL.
@@ -385,14 +348,8 @@ TSLAB_INLINE enum tslab_status tslab_epoch_release(tslab_epoch epoch, tslab_clos
  * Returns: as tslab_epoch_close. After an error *epoch is as it was.
  * Threads: any; no other thread writes *epoch meanwhile.
  * Cost: of opening and closing, and of entering and leaving if this thread is inside. */
-TSLAB_API enum tslab_status tslab_epoch_advance_sized(tslab_epoch *epoch, tslab_close_flags flags,
-                                                      struct tslab_epoch_report *report, size_t size);
-
-TSLAB_INLINE enum tslab_status tslab_epoch_advance(tslab_epoch *epoch, tslab_close_flags flags,
-                                                   struct tslab_epoch_report *report)
-{
-    return tslab_epoch_advance_sized(epoch, flags, report, sizeof *report);
-}
+TSLAB_API enum tslab_status tslab_epoch_advance(tslab_epoch *epoch, tslab_close_flags flags,
+                                                struct tslab_epoch_report *report);
 
 /* Allocate in an epoch by name, as tslab_malloc, tslab_calloc and tslab_aligned_alloc do. This thread need not be
  * inside. tslab_free frees the object; free does only in a program that runs on libtslab-malloc. tslab_realloc keeps
@@ -450,26 +407,14 @@ struct tslab_epoch_stats {
  *
  * Returns: TSLAB_OK. TSLAB_STALE, TSLAB_NO_MEMORY. TSLAB_INVALID: stats is NULL.
  * Cost: a walk over the epoch's memory records. */
-TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch epoch, struct tslab_epoch_stats *stats,
-                                                        size_t size);
-
-TSLAB_INLINE enum tslab_status tslab_epoch_stats_get(tslab_epoch epoch, struct tslab_epoch_stats *stats)
-{
-    return tslab_epoch_stats_get_sized(epoch, stats, sizeof *stats);
-}
+TSLAB_API enum tslab_status tslab_epoch_stats_get(tslab_epoch epoch, struct tslab_epoch_stats *stats);
 
 /* Lists the epochs that are open, or closed and not gone yet: at most `capacity` of them. An epoch that stays in state
  * TSLAB_EPOCH_DRAINING is kept by its survivors: see closed_ms and live_objects.
  *
- * Returns: how many such epochs there are, which may be more than `capacity`. 0 with errno EINVAL: the size of an
- *   entry is refused (tslab_epoch_list_sized; size is that of one entry).
+ * Returns: how many such epochs there are, which may be more than `capacity`.
  * Cost: a walk over the epochs in use, and as tslab_epoch_stats_get for each entry. */
-TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_t capacity, size_t size);
-
-TSLAB_INLINE size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capacity)
-{
-    return tslab_epoch_list_sized(entries, capacity, sizeof *entries);
-}
+TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capacity);
 
 /* Handles.
  *
@@ -544,14 +489,8 @@ TSLAB_API enum tslab_status tslab_instance_limit(tslab_instance instance, size_t
  * Returns: TSLAB_OK. TSLAB_BUSY: a thread is inside of one of the epochs. TSLAB_STALE, TSLAB_NO_MEMORY. TSLAB_INVALID:
  *   the flags. If a thread enters an epoch during the call, it may return TSLAB_BUSY after some epochs have ended.
  * Cost: a walk over the epochs in use, and the close of each that belongs to the instance. */
-TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, tslab_close_flags flags,
-                                                       struct tslab_epoch_report *report, size_t size);
-
-TSLAB_INLINE enum tslab_status tslab_instance_close(tslab_instance instance, tslab_close_flags flags,
-                                                    struct tslab_epoch_report *report)
-{
-    return tslab_instance_close_sized(instance, flags, report, sizeof *report);
-}
+TSLAB_API enum tslab_status tslab_instance_close(tslab_instance instance, tslab_close_flags flags,
+                                                 struct tslab_epoch_report *report);
 
 /* Units of work.
  *
@@ -633,12 +572,7 @@ struct tslab_stats {
  *
  * Returns: TSLAB_OK. TSLAB_INVALID: stats is NULL.
  * Cost: a walk over the records of all threads, and of the epochs in use. */
-TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, size_t size);
-
-TSLAB_INLINE enum tslab_status tslab_stats_get(struct tslab_stats *stats)
-{
-    return tslab_stats_get_sized(stats, sizeof *stats);
-}
+TSLAB_API enum tslab_status tslab_stats_get(struct tslab_stats *stats);
 
 /* Tells one figure by its name. docs/statistics.md lists the names:
  *

@@ -1,5 +1,5 @@
-/* Epochs, handles, instances and units of work by their public names: checks of arguments, errno, reports of the
- * caller's size. The folder epoch does the work. */
+/* Epochs, handles, instances and units of work by their public names: checks of arguments, errno, reports. The
+ * folder epoch does the work. */
 #include "epoch/ending.h"
 #include "epoch/epoch_alloc.h"
 #include "epoch/scope.h"
@@ -8,7 +8,6 @@
 #include "malloc/fast.h"
 #include "malloc/handle.h"
 #include "os/fatal.h"
-#include "report/sized_structs.h"
 #include "slab/chunk.h"
 #include "space/limit.h"
 
@@ -48,32 +47,31 @@ static bool options_are_valid(const struct tslab_epoch_options *wanted)
     return wanted->policy >= TSLAB_POLICY_DRAIN && wanted->policy <= TSLAB_POLICY_TRAP;
 }
 
-TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *options, size_t size)
+TSLAB_API tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options)
 {
-    struct tslab_epoch_options taken = { .label = NULL };
-    const struct tslab_epoch_options *const wanted = &taken;
-    if (options != NULL && (!sized_is_valid(size) || !sized_take(&taken, sizeof taken, options, size))) {
-        return fail_epoch(EINVAL);
+    struct tslab_epoch_options wanted = { .label = NULL };
+    if (options != NULL) {
+        wanted = *options;
     }
-    if (taken.policy == TSLAB_POLICY_DEFAULT) {
-        taken.policy = TSLAB_POLICY_DRAIN;
+    if (wanted.policy == TSLAB_POLICY_DEFAULT) {
+        wanted.policy = TSLAB_POLICY_DRAIN;
     }
-    if (!options_are_valid(wanted)) {
+    if (!options_are_valid(&wanted)) {
         return fail_epoch(EINVAL);
     }
     struct thread *thread = current_thread_get();
     if (thread == NULL) {
         return fail_epoch(ENOMEM);
     }
-    const bool dies = wanted->policy == TSLAB_POLICY_RELEASE || wanted->policy == TSLAB_POLICY_TRAP;
+    const bool dies = wanted.policy == TSLAB_POLICY_RELEASE || wanted.policy == TSLAB_POLICY_TRAP;
     const struct scope_options made = {
-        .label = wanted->label,
-        .parent = wanted->parent.id,
-        .instance = wanted->instance.id,
-        .policy = wanted->policy,
+        .label = wanted.label,
+        .parent = wanted.parent.id,
+        .instance = wanted.instance.id,
+        .policy = wanted.policy,
         .limit_units =
-            taken.limit_bytes == 0 ? 0 : (uint32_t)min_size(max_size(taken.limit_bytes >> UNIT_SHIFT, 1), UINT32_MAX),
-        .plain = !dies || (wanted->flags & TSLAB_OPEN_VOUCHED) != 0,
+            wanted.limit_bytes == 0 ? 0 : (uint32_t)min_size(max_size(wanted.limit_bytes >> UNIT_SHIFT, 1), UINT32_MAX),
+        .plain = !dies || (wanted.flags & TSLAB_OPEN_VOUCHED) != 0,
     };
     const uint64_t value = scope_open(thread, &made);
     current_thread_put(thread);
@@ -147,13 +145,12 @@ static bool report_what_is_left(tslab_epoch epoch, struct tslab_epoch_report *re
     return true;
 }
 
-/* Ends an epoch for a program, with a report of the caller's size. */
-static enum tslab_status end_by_hand(enum ending ending, tslab_epoch *epoch, tslab_close_flags flags, void *report,
-                                     size_t size)
+/* Ends an epoch for a program. */
+static enum tslab_status end_by_hand(enum ending ending, tslab_epoch *epoch, tslab_close_flags flags,
+                                     struct tslab_epoch_report *report)
 {
     /* The end of an instance's root alone would leave the other epochs of the instance behind. */
-    if (instance_root(epoch->id) != NULL || (report != NULL && !sized_is_valid(size)) ||
-        (flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
+    if (instance_root(epoch->id) != NULL || (flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
         return TSLAB_INVALID;
     }
     if (epoch_is_hidden(epoch->id)) {
@@ -170,27 +167,27 @@ static enum tslab_status end_by_hand(enum ending ending, tslab_epoch *epoch, tsl
     current_thread_put(thread);
     errno = saved;
     if (report != NULL && (status >= 0 || (status == TSLAB_CLOSED && report_what_is_left(*epoch, &made)))) {
-        sized_give(report, size, &made, sizeof made);
+        *report = made;
     }
     return (enum tslab_status)status;
 }
 
-TSLAB_API enum tslab_status tslab_epoch_close_sized(tslab_epoch epoch, tslab_close_flags flags,
-                                                    struct tslab_epoch_report *report, size_t size)
+TSLAB_API enum tslab_status tslab_epoch_close(tslab_epoch epoch, tslab_close_flags flags,
+                                              struct tslab_epoch_report *report)
 {
-    return end_by_hand(BY_CLOSE, &epoch, flags, report, size);
+    return end_by_hand(BY_CLOSE, &epoch, flags, report);
 }
 
-TSLAB_API enum tslab_status tslab_epoch_release_sized(tslab_epoch epoch, tslab_close_flags flags,
-                                                      struct tslab_epoch_report *report, size_t size)
+TSLAB_API enum tslab_status tslab_epoch_release(tslab_epoch epoch, tslab_close_flags flags,
+                                                struct tslab_epoch_report *report)
 {
-    return end_by_hand(BY_RELEASE, &epoch, flags, report, size);
+    return end_by_hand(BY_RELEASE, &epoch, flags, report);
 }
 
-TSLAB_API enum tslab_status tslab_epoch_advance_sized(tslab_epoch *epoch, tslab_close_flags flags,
-                                                      struct tslab_epoch_report *report, size_t size)
+TSLAB_API enum tslab_status tslab_epoch_advance(tslab_epoch *epoch, tslab_close_flags flags,
+                                                struct tslab_epoch_report *report)
 {
-    return epoch == NULL ? TSLAB_INVALID : end_by_hand(BY_ADVANCE, epoch, flags, report, size);
+    return epoch == NULL ? TSLAB_INVALID : end_by_hand(BY_ADVANCE, epoch, flags, report);
 }
 
 /* Allocates in an epoch that is not the thread's innermost one, or whose chunk has no room. */
@@ -347,12 +344,9 @@ TSLAB_API enum tslab_status tslab_instance_limit(tslab_instance instance, size_t
     return TSLAB_OK;
 }
 
-TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, tslab_close_flags flags,
-                                                       struct tslab_epoch_report *report, size_t size)
+TSLAB_API enum tslab_status tslab_instance_close(tslab_instance instance, tslab_close_flags flags,
+                                                 struct tslab_epoch_report *report)
 {
-    if (report != NULL && !sized_is_valid(size)) {
-        return TSLAB_INVALID;
-    }
     if (instance_root(instance.id) == NULL) {
         return TSLAB_STALE;
     }
@@ -370,7 +364,7 @@ TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, 
     current_thread_put(thread);
     errno = saved;
     if (report != NULL && status >= 0) {
-        sized_give(report, size, &made, sizeof made);
+        *report = made;
     }
     return (enum tslab_status)status;
 }

@@ -29,10 +29,9 @@ bool summary_print(int fd)
     return true;
 }
 
-TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, size_t size)
+TSLAB_API enum tslab_status tslab_stats_get(struct tslab_stats *stats)
 {
     (void)stats;
-    (void)size;
     return TSLAB_UNSUPPORTED;
 }
 
@@ -43,19 +42,17 @@ TSLAB_API enum tslab_status tslab_stat_get(const char *name, uint64_t *value)
     return TSLAB_UNSUPPORTED;
 }
 
-TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch epoch, struct tslab_epoch_stats *stats, size_t size)
+TSLAB_API enum tslab_status tslab_epoch_stats_get(tslab_epoch epoch, struct tslab_epoch_stats *stats)
 {
     (void)epoch;
     (void)stats;
-    (void)size;
     return TSLAB_UNSUPPORTED;
 }
 
-TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_t capacity, size_t size)
+TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capacity)
 {
     (void)entries;
     (void)capacity;
-    (void)size;
     errno = ENOSYS;
     return 0;
 }

@@ -14,18 +14,17 @@
 #include "report/channel.h"
 #include "report/profile.h"
 #include "report/report_timer.h"
-#include "report/sized_structs.h"
 #include "report/statistics.h"
 #include "report/summary.h"
 
-TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, size_t size)
+TSLAB_API enum tslab_status tslab_stats_get(struct tslab_stats *stats)
 {
-    if (stats == NULL || !sized_is_valid(size)) {
+    if (stats == NULL) {
         return TSLAB_INVALID;
     }
     struct total_figures totals;
     stats_totals(&totals);
-    const struct tslab_stats found = {
+    *stats = (struct tslab_stats){
         .live_objects = totals.live_objects,
         .live_bytes = totals.live_bytes,
         .large_bytes = totals.large_bytes,
@@ -41,7 +40,6 @@ TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, siz
         .epochs_open = totals.epochs_open,
         .epochs_draining = totals.epochs_draining,
     };
-    sized_give(stats, size, &found, sizeof found);
     return TSLAB_OK;
 }
 

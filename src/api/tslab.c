@@ -3,7 +3,6 @@
 #include "malloc/alloc.h"
 #include "malloc/current_thread.h"
 #include "malloc/fast.h"
-#include "report/sized_structs.h"
 #include "space/limit.h"
 
 #include <errno.h>
@@ -60,23 +59,20 @@ TSLAB_API size_t tslab_trim(void)
     return object_trim();
 }
 
-TSLAB_API enum tslab_status tslab_limits_set_sized(const struct tslab_limits *set, size_t size)
+TSLAB_API enum tslab_status tslab_limits_set(const struct tslab_limits *set)
 {
-    struct tslab_limits taken;
-    if (set == NULL || !sized_is_valid(size) || !sized_take(&taken, sizeof taken, set, size)) {
+    if (set == NULL) {
         return TSLAB_INVALID;
     }
     /* With a record the engine runs, so that its start does not set the limits of the options later. */
-    current_thread_set_limits(&taken);
+    current_thread_set_limits(set);
     return TSLAB_OK;
 }
 
-TSLAB_API size_t tslab_limits_get_sized(struct tslab_limits *set, size_t size)
+TSLAB_API size_t tslab_limits_get(struct tslab_limits *set)
 {
-    struct tslab_limits found;
-    limit_get(&found);
-    if (set != NULL && sized_is_valid(size)) {
-        sized_give(set, size, &found, sizeof found);
+    if (set != NULL) {
+        limit_get(set);
     }
     return limit_footprint() << UNIT_SHIFT;
 }

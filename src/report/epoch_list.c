@@ -5,10 +5,8 @@
 #include "malloc/current_thread.h"
 #include "os/fatal.h"
 #include "os/os.h"
-#include "report/sized_structs.h"
 #include "slab/epoch_record.h"
 
-#include <errno.h>
 #include <string.h>
 
 static enum tslab_epoch_state state_of(uint64_t word)
@@ -60,10 +58,10 @@ static bool epoch_describe(struct epoch *epoch, struct tslab_epoch_stats *stats)
            epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE;
 }
 
-TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch value, struct tslab_epoch_stats *stats, size_t size)
+TSLAB_API enum tslab_status tslab_epoch_stats_get(tslab_epoch value, struct tslab_epoch_stats *stats)
 {
     struct epoch *epoch = epoch_is_hidden(value.id) ? NULL : epoch_by_value(value.id);
-    if (epoch == NULL || stats == NULL || !sized_is_valid(size)) {
+    if (epoch == NULL || stats == NULL) {
         return epoch == NULL ? TSLAB_STALE : TSLAB_INVALID;
     }
     struct thread *thread = current_thread_get();
@@ -78,7 +76,7 @@ TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch value, struc
     if (!described) {
         return TSLAB_STALE;
     }
-    sized_give(stats, size, &found, sizeof found);
+    *stats = found;
     return TSLAB_OK;
 }
 
@@ -118,17 +116,11 @@ bool epochs_describe(uint32_t *from, struct tslab_epoch_stats *entry)
     return found;
 }
 
-TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_t capacity, size_t size)
+TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capacity)
 {
-    if (!sized_is_valid(size)) {
-        errno = EINVAL;
-        return 0;
-    }
-    struct tslab_epoch_stats entry;
     uint32_t from = 0;
     size_t n = 0;
-    while (n < capacity && epochs_describe(&from, &entry)) {
-        sized_give((char *)entries + n * size, size, &entry, sizeof entry);
+    while (n < capacity && epochs_describe(&from, &entries[n])) {
         n++;
     }
     invariant(n <= capacity);

@@ -11,10 +11,10 @@
 #include <tslab/tslab.h>
 
 /* NULL on the system's malloc. */
-#pragma weak tslab_epoch_open_sized
+#pragma weak tslab_epoch_open
 #pragma weak tslab_epoch_enter
 #pragma weak tslab_epoch_leave
-#pragma weak tslab_epoch_close_sized
+#pragma weak tslab_epoch_close
 #pragma weak tslab_epoch_malloc
 
 enum { WORK_SMALL = 400000, WORK_SMALL_BYTES = 500 };

@@ -148,6 +148,8 @@ static void bad_arguments_are_refused(void)
         }
         CHECK(memcmp(&report, &untouched, sizeof report) == 0);
     }
+    STATUS(tslab_stats_get(NULL), TSLAB_INVALID);
+    STATUS(tslab_epoch_stats_get(epoch, NULL), TSLAB_INVALID);
     CHECK(same(epoch, before) && stats_of(epoch).state == TSLAB_EPOCH_OPEN);
     verify_and_free(p, 100, 1);
     STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
@@ -177,114 +179,6 @@ static void values_of_one_kind_are_none_of_another(void)
         }
     }
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-}
-
-/* Programs are compiled with other versions of the header, whose structs are smaller or larger. */
-
-enum { MORE = 64 };
-
-static const size_t impossible_sizes[] = { 0, 1, 4, 7, 12, 4097, 4104, 8192, SIZE_MAX, SIZE_MAX - 7 };
-
-/* Whether the bytes from `from` to `to` are all `byte`. */
-static bool all_are(const void *bytes, size_t from, size_t to, unsigned char byte)
-{
-    while (from < to && ((const unsigned char *)bytes)[from] == byte) {
-        from++;
-    }
-    return from == to;
-}
-
-static void options_of_any_size_are_read(void)
-{
-    static const struct tslab_epoch_options labelled = { .label = "sized", .policy = TSLAB_POLICY_RELEASE };
-    char larger[sizeof labelled + MORE] = { 0 };
-    memcpy(larger, &labelled, sizeof labelled);
-    tslab_epoch epoch = tslab_epoch_open_sized((const void *)larger, sizeof larger);
-    CHECK(epoch.id != 0 && stats_of(epoch).policy == TSLAB_POLICY_RELEASE);
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-    epoch = tslab_epoch_open_sized(&labelled, offsetof(struct tslab_epoch_options, parent));
-    CHECK(epoch.id != 0 && stats_of(epoch).policy == TSLAB_POLICY_DRAIN && stats_of(epoch).label[0] == 's');
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-    for (size_t at = sizeof labelled; at < sizeof larger; at++) {
-        larger[at] = 1; /* asks for something that is not known */
-        errno = 0;
-        CHECK(tslab_epoch_open_sized((const void *)larger, sizeof larger).id == 0 && errno == EINVAL);
-        larger[at] = 0;
-    }
-    for (size_t i = 0; i < COUNT_OF(impossible_sizes); i++) {
-        errno = 0;
-        CHECK(tslab_epoch_open_sized(&labelled, impossible_sizes[i]).id == 0 && errno == EINVAL);
-    }
-    epoch = tslab_epoch_open_sized(NULL, 0);
-    CHECK(epoch.id != 0);
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-}
-
-static void reports_of_any_size_are_filled_in(void)
-{
-    union {
-        struct tslab_epoch_report report;
-        unsigned char bytes[sizeof(struct tslab_epoch_report) + MORE + 8];
-    } got;
-    tslab_epoch epoch = opened();
-    const tslab_instance instance = tslab_instance_open("sized");
-    (void)filled(epoch, 100, 1);
-    for (size_t i = 0; i < COUNT_OF(impossible_sizes); i++) {
-        STATUS(tslab_epoch_close_sized(epoch, 0, &got.report, impossible_sizes[i]), TSLAB_INVALID);
-        STATUS(tslab_epoch_release_sized(epoch, 0, &got.report, impossible_sizes[i]), TSLAB_INVALID);
-        STATUS(tslab_epoch_advance_sized(&epoch, 0, &got.report, impossible_sizes[i]), TSLAB_INVALID);
-        STATUS(tslab_instance_close_sized(instance, 0, &got.report, impossible_sizes[i]), TSLAB_INVALID);
-    }
-    memset(&got, 0x77, sizeof got);
-    STATUS(tslab_epoch_advance_sized(&epoch, 0, &got.report, 8), TSLAB_OK);
-    CHECK(got.report.survivors == 1 && all_are(got.bytes, 8, sizeof got, 0x77));
-    (void)filled(epoch, 100, 1);
-    const size_t larger = sizeof(struct tslab_epoch_report) + MORE;
-    STATUS(tslab_epoch_release_sized(epoch, 0, &got.report, larger), TSLAB_OK);
-    CHECK(got.report.survivors == 1 && all_are(got.bytes, sizeof got.report, larger, 0));
-    CHECK(all_are(got.bytes, larger, sizeof got, 0x77));
-    memset(&got, 0x77, sizeof got);
-    STATUS(tslab_instance_close_sized(instance, 0, &got.report, 8), TSLAB_OK);
-    CHECK(got.report.survivors == 0 && all_are(got.bytes, 8, sizeof got, 0x77));
-}
-
-static void statistics_of_any_size_are_filled_in(void)
-{
-    enum { LARGER = sizeof(struct tslab_epoch_stats) + MORE, EPOCHS = 20 };
-    static unsigned char bytes[sizeof(struct tslab_stats) + MORE + EPOCHS * LARGER + 8];
-    tslab_epoch epochs[EPOCHS];
-    for (size_t i = 0; i < EPOCHS; i++) {
-        epochs[i] = opened();
-    }
-    const size_t all = tslab_epoch_list(NULL, 0);
-    for (size_t i = 0; i < COUNT_OF(impossible_sizes); i++) {
-        STATUS(tslab_epoch_stats_get_sized(epochs[0], (void *)bytes, impossible_sizes[i]), TSLAB_INVALID);
-        STATUS(tslab_stats_get_sized((void *)bytes, impossible_sizes[i]), TSLAB_INVALID);
-        errno = 0;
-        CHECK(tslab_epoch_list_sized((void *)bytes, 1, impossible_sizes[i]) == 0 && errno == EINVAL);
-    }
-    STATUS(tslab_stats_get(NULL), TSLAB_INVALID);
-    memset(bytes, 0x77, sizeof bytes);
-    STATUS(tslab_epoch_stats_get_sized(epochs[0], (void *)bytes, LARGER), TSLAB_OK);
-    CHECK(memcmp(bytes, &epochs[0], sizeof epochs[0]) == 0 && all_are(bytes, LARGER, sizeof bytes, 0x77));
-    CHECK(all_are(bytes, sizeof(struct tslab_epoch_stats), LARGER, 0));
-    memset(bytes, 0x77, sizeof bytes);
-    STATUS(tslab_stats_get_sized((void *)bytes, sizeof(struct tslab_stats) + MORE), TSLAB_OK);
-    CHECK(all_are(bytes, sizeof(struct tslab_stats), sizeof(struct tslab_stats) + MORE, 0));
-    CHECK(all_are(bytes, sizeof(struct tslab_stats) + MORE, sizeof bytes, 0x77));
-    for (size_t size = 8; size <= LARGER; size += LARGER - 8) {
-        memset(bytes, 0x77, sizeof bytes);
-        CHECK(tslab_epoch_list_sized((void *)bytes, EPOCHS - 1, size) == all);
-        for (size_t i = 0; i < EPOCHS - 1; i++) {
-            uint64_t id;
-            memcpy(&id, bytes + i * size, sizeof id);
-            CHECK(tslab_epoch_stats_get((tslab_epoch){ id }, &(struct tslab_epoch_stats){ 0 }) == TSLAB_OK);
-        }
-        CHECK(all_are(bytes, (EPOCHS - 1) * size, sizeof bytes, 0x77));
-    }
-    for (size_t i = 0; i < EPOCHS; i++) {
-        STATUS(tslab_epoch_close(epochs[i], 0, NULL), TSLAB_OK);
-    }
 }
 
 /* An error leaves the report as it was. */
@@ -451,9 +345,6 @@ static const struct epoch_case cases[] = {
     CASE(bad_arguments_are_refused),
     CASE(a_refused_call_writes_no_report),
     CASE(values_of_one_kind_are_none_of_another),
-    CASE(options_of_any_size_are_read),
-    CASE(reports_of_any_size_are_filled_in),
-    CASE(statistics_of_any_size_are_filled_in),
     CASE(a_report_tells_of_the_survivors),
     CASE(a_second_close_reports_what_is_left),
     CASE(every_status_has_a_sentence),

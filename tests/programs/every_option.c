@@ -15,10 +15,9 @@ enum { THREADS = 4, OBJECTS = 300, ROUNDS = 3 };
 static void *(*get)(size_t size);
 static void *(*resize)(void *p, size_t size);
 static void (*drop)(void *p);
-static tslab_epoch (*open_epoch)(const struct tslab_epoch_options *options, size_t size);
+static tslab_epoch (*open_epoch)(const struct tslab_epoch_options *options);
 static enum tslab_status (*enter)(tslab_epoch epoch), (*leave)(tslab_epoch epoch);
-static enum tslab_status (*close_epoch)(tslab_epoch epoch, tslab_close_flags flags, struct tslab_epoch_report *report,
-                                        size_t size);
+static enum tslab_status (*close_epoch)(tslab_epoch epoch, tslab_close_flags flags, struct tslab_epoch_report *report);
 static size_t (*trim)(void);
 
 static void *objects[THREADS][OBJECTS];
@@ -26,7 +25,7 @@ static pthread_barrier_t turn;
 
 static void in_an_epoch(void)
 {
-    const tslab_epoch epoch = open_epoch(NULL, 0);
+    const tslab_epoch epoch = open_epoch(NULL);
     if (epoch.id != 0 && enter(epoch) >= 0) {
         for (size_t i = 1; i < OBJECTS; i++) {
             char *const p = get(i * 40);
@@ -38,7 +37,7 @@ static void in_an_epoch(void)
             }
         }
         (void)leave(epoch);
-        (void)close_epoch(epoch, TSLAB_CLOSE_RECLAIM, NULL, 0);
+        (void)close_epoch(epoch, TSLAB_CLOSE_RECLAIM, NULL);
     }
 }
 
@@ -88,10 +87,10 @@ int main(int argc, char **argv)
     *(void **)&get = function(library, "tslab_malloc");
     *(void **)&resize = function(library, "tslab_realloc");
     *(void **)&drop = function(library, "tslab_free");
-    *(void **)&open_epoch = function(library, "tslab_epoch_open_sized");
+    *(void **)&open_epoch = function(library, "tslab_epoch_open");
     *(void **)&enter = function(library, "tslab_epoch_enter");
     *(void **)&leave = function(library, "tslab_epoch_leave");
-    *(void **)&close_epoch = function(library, "tslab_epoch_close_sized");
+    *(void **)&close_epoch = function(library, "tslab_epoch_close");
     *(void **)&trim = function(library, "tslab_trim");
     pthread_t threads[THREADS];
     pthread_barrier_init(&turn, NULL, THREADS);

@@ -12,10 +12,10 @@ _Thread_local bool handlers_nearly_gone; /* the thread may not be able to enter 
 
 static void *(*allocate)(size_t);
 static void (*release)(void *);
-static tslab_epoch (*epoch_open)(const struct tslab_epoch_options *, size_t);
+static tslab_epoch (*epoch_open)(const struct tslab_epoch_options *);
 static enum tslab_status (*epoch_enter)(tslab_epoch);
 static enum tslab_status (*epoch_leave)(tslab_epoch);
-static enum tslab_status (*epoch_close)(tslab_epoch, tslab_close_flags, struct tslab_epoch_report *, size_t);
+static enum tslab_status (*epoch_close)(tslab_epoch, tslab_close_flags, struct tslab_epoch_report *);
 
 /* The functions of the library are there long before its constructors have run. */
 static void handle(void)
@@ -33,12 +33,12 @@ static void handle(void)
             release(blocks[i]);
         }
     }
-    const tslab_epoch epoch = epoch_open(NULL, 0);
+    const tslab_epoch epoch = epoch_open(NULL);
     const int entered = epoch_enter(epoch);
     CHECK(entered >= 0 || handlers_nearly_gone);
     release(allocate(100));
     CHECK(entered < 0 || epoch_leave(epoch) == TSLAB_OK);
-    CHECK(epoch_close(epoch, 0, NULL, 0) == TSLAB_OK);
+    CHECK(epoch_close(epoch, 0, NULL) == TSLAB_OK);
 }
 
 static void *find(const char *name)
@@ -52,9 +52,9 @@ __attribute__((constructor(101))) static void construct(void)
 {
     *(void **)&allocate = find("tslab_malloc");
     *(void **)&release = find("tslab_free");
-    *(void **)&epoch_open = find("tslab_epoch_open_sized");
+    *(void **)&epoch_open = find("tslab_epoch_open");
     *(void **)&epoch_enter = find("tslab_epoch_enter");
     *(void **)&epoch_leave = find("tslab_epoch_leave");
-    *(void **)&epoch_close = find("tslab_epoch_close_sized");
+    *(void **)&epoch_close = find("tslab_epoch_close");
     CHECK(pthread_atfork(handle, handle, handle) == 0);
 }

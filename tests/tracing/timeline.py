@@ -15,12 +15,12 @@ import ctypes, time
 library = ctypes.CDLL(None)
 library.tslab_epoch_malloc.restype = ctypes.c_void_p
 class Epoch(ctypes.Structure): _fields_ = [("id", ctypes.c_uint64)]
-library.tslab_epoch_open_sized.restype = Epoch
+library.tslab_epoch_open.restype = Epoch
 print("ready", flush=True)
 while True:
-    epoch = library.tslab_epoch_open_sized(None, ctypes.c_size_t(0))
+    epoch = library.tslab_epoch_open(None)
     kept = library.tslab_epoch_malloc(epoch, ctypes.c_size_t(100))
-    library.tslab_epoch_close_sized(epoch, 0, None, ctypes.c_size_t(0))
+    library.tslab_epoch_close(epoch, 0, None)
     library.tslab_free(ctypes.c_void_p(kept))
     time.sleep(0.01)
 """

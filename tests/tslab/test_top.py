@@ -34,14 +34,14 @@ library = ctypes.CDLL(None)
 class Options(ctypes.Structure):
     _fields_ = [("label", ctypes.c_char_p), ("parent", ctypes.c_uint64), ("instance", ctypes.c_uint64),
                 ("policy", ctypes.c_int), ("flags", ctypes.c_int), ("limit", ctypes.c_size_t)]
-opens, allocates, closes = library.tslab_epoch_open_sized, library.tslab_epoch_malloc, library.tslab_epoch_close_sized
+opens, allocates, closes = library.tslab_epoch_open, library.tslab_epoch_malloc, library.tslab_epoch_close
 opens.restype = ctypes.c_uint64
 allocates.restype = ctypes.c_void_p
 for label in (b"request", b"request", b"session"):
-    epoch = ctypes.c_uint64(opens(ctypes.byref(Options(label=label)), ctypes.sizeof(Options)))
+    epoch = ctypes.c_uint64(opens(ctypes.byref(Options(label=label))))
     allocates(epoch, ctypes.c_size_t(100))
     if label == b"request":
-        closes(epoch, 0, None, ctypes.c_size_t(64))
+        closes(epoch, 0, None)
     else:
         allocates(epoch, ctypes.c_size_t(10000000))
 """

@@ -304,12 +304,6 @@ static void what_is_set_is_told(const void *argument)
     set_limits(100, 50);
     CHECK(tslab_limits_get(&found) < MIB && found.hard_bytes == 100 * MIB && found.soft_bytes == 50 * MIB);
     CHECK(found.on_soft == NULL);
-    const struct {
-        struct tslab_limits limits;
-        uint64_t later;
-    } newer = { .limits = { .hard_bytes = MIB }, .later = 1 };
-    CHECK(tslab_limits_set_sized((const struct tslab_limits *)&newer, sizeof newer) == TSLAB_INVALID);
-    CHECK(tslab_limits_get(&found) < MIB && found.hard_bytes == 100 * MIB);
 }
 
 /* Control groups, in a tree of files that looks like the kernel's. */

@@ -62,7 +62,7 @@ def found(names: Iterable[str], library: Path | None = None) -> tuple[dict[str, 
 
 def has_epochs(library: Library) -> bool:
     """Whether it is tslab, whatever it is called."""
-    return library.path is not None and b"tslab_epoch_open_sized" in library.path.read_bytes()
+    return library.path is not None and b"tslab_epoch_open" in library.path.read_bytes()
 
 
 def is_built_here(library: Library) -> bool:

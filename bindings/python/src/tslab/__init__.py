@@ -100,7 +100,7 @@ class Epoch:
         self._name = None
         options = _library.Options(label=label.encode() if label else None, policy=_library.POLICIES[policy])
         if _library.library is not None:
-            name = _library.library.tslab_epoch_open_sized(ctypes.byref(options), ctypes.sizeof(options))
+            name = _library.library.tslab_epoch_open(ctypes.byref(options))
             if name.id == 0:
                 raise MemoryError("there is no memory for an epoch")
             self._name = name
@@ -131,7 +131,7 @@ class Epoch:
             self.report = self.report or Closed()
         else:
             report = _library.Report()
-            done = _library.library.tslab_epoch_close_sized(name, self._flags, ctypes.byref(report), ctypes.sizeof(report))
+            done = _library.library.tslab_epoch_close(name, self._flags, ctypes.byref(report))
             pending = _checked("close the epoch", done) == _PENDING
             self.report = Closed(
                 report.survivors,

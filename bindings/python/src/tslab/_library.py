@@ -2,6 +2,8 @@
 
 import ctypes
 
+VERSION = "0.3.0"
+
 
 class Name(ctypes.Structure):
     """A tslab_epoch."""
@@ -18,6 +20,7 @@ class Options(ctypes.Structure):
         ("instance", Name),
         ("policy", ctypes.c_uint),
         ("flags", ctypes.c_uint),
+        ("limit_bytes", ctypes.c_size_t),
     ]
 
 
@@ -37,12 +40,11 @@ class Report(ctypes.Structure):
 CLOSE_RECLAIM = 0x100
 POLICIES = {"drain": 0x1000001, "report": 0x1000003}
 
-_SIZE = ctypes.c_size_t
 _FUNCTIONS = {
-    "tslab_epoch_open_sized": (Name, ctypes.POINTER(Options), _SIZE),
+    "tslab_epoch_open": (Name, ctypes.POINTER(Options)),
     "tslab_epoch_enter": (ctypes.c_int, Name),
     "tslab_epoch_leave": (ctypes.c_int, Name),
-    "tslab_epoch_close_sized": (ctypes.c_int, Name, ctypes.c_uint, ctypes.POINTER(Report), _SIZE),
+    "tslab_epoch_close": (ctypes.c_int, Name, ctypes.c_uint, ctypes.POINTER(Report)),
     "tslab_epoch_current": (Name,),
     "tslab_epoch_of": (Name, ctypes.c_void_p),
     "tslab_status_text": (ctypes.c_char_p, ctypes.c_int),
@@ -52,7 +54,7 @@ _FUNCTIONS = {
     "tslab_work_pause": (None,),
     "tslab_work_resume": (ctypes.c_int,),
     "tslab_stats_json": (ctypes.c_int, ctypes.c_int),
-    "tslab_trim": (_SIZE,),
+    "tslab_trim": (ctypes.c_size_t,),
     "tslab_version": (ctypes.c_char_p,),
 }
 
@@ -66,8 +68,10 @@ def _find():
             function.restype, function.argtypes = result, arguments
     except AttributeError:
         return None
-    return library
+    # Another minor version may have other structs.
+    same = library.tslab_version().decode().split(".")[:2] == VERSION.split(".")[:2]
+    return library if same else None
 
 
-# None: the process does not run on the drop-in.
+# None: the process does not run on the drop-in, or on another minor version of it.
 library = _find()

@@ -1,20 +1,17 @@
 //! The functions, types and constants of `tslab.h`, as they are. That header is their manual. The crate `tslab` has an
 //! interface for Rust.
 //!
-//! Functions that take a struct have `_sized` in their names, and are told the size of the struct:
-//!
 //! ```
-//! use core::mem::size_of;
 //! use tslab_sys::*;
 //!
-//! // SAFETY: the pointers are valid for the sizes that are passed, and nobody uses `p` after the close.
+//! // SAFETY: the pointers are valid, and nobody uses `p` after the close.
 //! unsafe {
-//!     let epoch = tslab_epoch_open_sized(core::ptr::null(), size_of::<tslab_epoch_options>());
+//!     let epoch = tslab_epoch_open(core::ptr::null());
 //!     let p = tslab_epoch_malloc(epoch, 100);
 //!     assert_eq!(tslab_epoch_of(p), epoch);
 //!     tslab_free(p);
 //!     let mut report = core::mem::zeroed::<tslab_epoch_report>();
-//!     let status = tslab_epoch_close_sized(epoch, 0, &mut report, size_of::<tslab_epoch_report>());
+//!     let status = tslab_epoch_close(epoch, 0, &mut report);
 //!     assert_eq!((status, report.survivors), (TSLAB_OK, 0));
 //! }
 //! ```

@@ -47,7 +47,6 @@
 use std::alloc::{handle_alloc_error, Layout};
 use std::ffi::CStr;
 use std::marker::PhantomData;
-use std::mem::size_of;
 use std::ptr::{self, NonNull};
 
 use allocator_api2::alloc::{AllocError, Allocator};
@@ -191,7 +190,7 @@ impl<'a, P: Policy> Options<'a, P> {
             limit_bytes: self.limit_bytes,
         };
         // SAFETY: the options are whole, and the library copies the label.
-        let id = unsafe { sys::tslab_epoch_open_sized(&options, size_of::<sys::tslab_epoch_options>()) };
+        let id = unsafe { sys::tslab_epoch_open(&options) };
         // The parent is borrowed, so it exists; what is left to refuse is memory.
         if id.id == 0 {
             Err(Error::NoMemory)
@@ -324,7 +323,7 @@ impl<P: Policy> Epoch<P> {
     fn end(self, flags: sys::tslab_close_flags) -> Closed {
         let mut done = NO_REPORT;
         // SAFETY: nobody borrows the epoch. So nobody is inside or uses objects that end with it.
-        let status = unsafe { sys::tslab_epoch_close_sized(self.id, flags, &mut done, size_of_val(&done)) };
+        let status = unsafe { sys::tslab_epoch_close(self.id, flags, &mut done) };
         if status >= 0 {
             std::mem::forget(self);
         }
@@ -339,7 +338,7 @@ impl<P: Policy> Epoch<P> {
     pub fn advance(&mut self) -> Closed {
         let mut done = NO_REPORT;
         // SAFETY: as in `end`.
-        let status = unsafe { sys::tslab_epoch_advance_sized(&mut self.id, 0, &mut done, size_of_val(&done)) };
+        let status = unsafe { sys::tslab_epoch_advance(&mut self.id, 0, &mut done) };
         assert!(status >= 0, "advance the epoch: {}", Error::of(status));
         closed(&done)
     }
@@ -410,7 +409,7 @@ impl<P: Ends> Epoch<P> {
 impl<P: Policy> Drop for Epoch<P> {
     fn drop(&mut self) {
         // SAFETY: as in `end`.
-        unsafe { sys::tslab_epoch_close_sized(self.id, 0, ptr::null_mut(), size_of::<sys::tslab_epoch_report>()) };
+        unsafe { sys::tslab_epoch_close(self.id, 0, ptr::null_mut()) };
     }
 }
 

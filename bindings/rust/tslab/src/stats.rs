@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_uint, CStr};
 use std::fs::File;
 use std::io::{Read, Result, Seek};
-use std::mem::{size_of, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd};
 
@@ -22,9 +22,9 @@ pub use sys::tslab_stats as Stats;
 /// ```
 pub fn get() -> Stats {
     let mut stats = MaybeUninit::zeroed();
-    // SAFETY: numbers may be 0, and the library writes all that it knows of the size that it is told.
+    // SAFETY: numbers may be 0, and the library writes all of them.
     unsafe {
-        sys::tslab_stats_get_sized(stats.as_mut_ptr(), size_of::<Stats>());
+        sys::tslab_stats_get(stats.as_mut_ptr());
         stats.assume_init()
     }
 }
@@ -54,8 +54,7 @@ impl EpochStats {
         let mut stats = MaybeUninit::zeroed();
         // SAFETY: as in `get`.
         unsafe {
-            let status =
-                sys::tslab_epoch_stats_get_sized(epoch, stats.as_mut_ptr(), size_of::<sys::tslab_epoch_stats>());
+            let status = sys::tslab_epoch_stats_get(epoch, stats.as_mut_ptr());
             (status == sys::TSLAB_OK).then(|| EpochStats(stats.assume_init()))
         }
     }
@@ -91,11 +90,10 @@ impl Deref for EpochStats {
 /// # Ok::<(), tslab::Error>(())
 /// ```
 pub fn epochs() -> Vec<EpochStats> {
-    const SIZE: usize = size_of::<sys::tslab_epoch_stats>();
     let mut list = Vec::<EpochStats>::new();
     loop {
         // SAFETY: the library writes at most as many entries as there is room for.
-        let count = unsafe { sys::tslab_epoch_list_sized(list.as_mut_ptr().cast(), list.capacity(), SIZE) };
+        let count = unsafe { sys::tslab_epoch_list(list.as_mut_ptr().cast(), list.capacity()) };
         if count <= list.capacity() {
             // SAFETY: the library has written so many, each of them whole.
             unsafe { list.set_len(count) };

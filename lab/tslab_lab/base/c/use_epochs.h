@@ -11,16 +11,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#pragma weak tslab_epoch_close_sized
+#pragma weak tslab_epoch_close
 #pragma weak tslab_epoch_enter
 #pragma weak tslab_epoch_leave
 #pragma weak tslab_epoch_malloc
 #pragma weak tslab_epoch_of
-#pragma weak tslab_epoch_open_sized
+#pragma weak tslab_epoch_open
 
 static inline bool has_epochs(void)
 {
-    return tslab_epoch_open_sized != NULL;
+    return tslab_epoch_open != NULL;
 }
 
 static inline void require_epochs(const char *program)
