@@ -103,10 +103,6 @@ elseif(NOT tslab_probes MATCHES "^(on|off|0|1)$")
     message(FATAL_ERROR "TSLAB_PROBES is auto, on or off, not '${TSLAB_PROBES}'.")
 endif()
 
-if(NOT TSLAB_REPORTS)
-    set(tslab_probes 0)
-endif()
-
 function(tslab_compile_library name checked sim)
     target_include_directories(
         ${name}
@@ -121,8 +117,7 @@ function(tslab_compile_library name checked sim)
         list(APPEND choices_of_lab TSLAB_PROBES=$<BOOL:${tslab_probes}>)
     endif()
     target_compile_definitions(
-        ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_REPORTS=$<BOOL:${TSLAB_REPORTS}> TSLAB_SIM=${sim}
-        TSLAB_WRAPS=1 ${choices_of_lab})
+        ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_WRAPS=1 ${choices_of_lab})
     # Calls among our own functions are direct: nobody may put himself between malloc and tslab_malloc.
     target_compile_options(
         ${name} PRIVATE -fno-semantic-interposition -ffunction-sections -fdata-sections ${tslab_same_bytes}

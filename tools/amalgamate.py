@@ -2,7 +2,7 @@
 """Makes two files of the engine, tslab.c and tslab.h, that a project can compile as its own: `cc -O2 -c tslab.c`.
 
 All names but those of the interface become static. Compiled with -DTSLAB_MALLOC, the file also defines malloc, free and their
-family, and the C++ operators. --without-reports leaves out what src/REPORTS names.
+family, and the C++ operators.
 """
 
 import argparse
@@ -37,7 +37,6 @@ HEAD = """\
 """
 # The interface has functions that this program may not call, and the engine some that only other builds call.
 QUIET = '#pragma GCC diagnostic ignored "-Wunused-function"\n'
-NO_REPORTS = "#define TSLAB_REPORTS 0\n"
 
 
 def layers():
@@ -83,11 +82,10 @@ def headers_of(paths):
 
 
 class Amalgamation:
-    def __init__(self, without=()):
-        self.sources = [path for layer in layers() if not layer.startswith(without) for path in parts(layer, ".c")]
+    def __init__(self):
+        self.sources = [path for layer in layers() for path in parts(layer, ".c")]
         needed = headers_of(self.sources)
         self.headers = [path for layer in layers() for path in parts(layer, ".h") if path in needed]
-        self.without = without
         self.system = []
         # Functions of the engine: name -> the conditions under which there is one.
         self.defined = {}
@@ -138,22 +136,19 @@ class Amalgamation:
         engine = [self.part(path) for path in self.sources if not is_dropin[path]]
         dropin = [self.part(path) for path in self.sources if is_dropin[path]]
         return "".join([
-            HEAD.format(version=version, licence=licence), QUIET, NO_REPORTS if self.without else "", build, '\n#include "tslab.h"\n\n', *sorted(self.system), *headers, *engine,
+            HEAD.format(version=version, licence=licence), QUIET, build, '\n#include "tslab.h"\n\n', *sorted(self.system), *headers, *engine,
             "\n#ifdef TSLAB_MALLOC\n", *dropin, "\n#endif /* TSLAB_MALLOC */\n"])  # fmt: skip
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=pathlib.Path)
-    parser.add_argument("--without-reports", action="store_true")
-    choice = parser.parse_args()
-    target = choice.directory
-    without = re.findall(r"^[a-z].*", (SOURCES / "REPORTS").read_text(encoding="utf-8"), re.M) if choice.without_reports else []
+    target = parser.parse_args().directory
     target.mkdir(parents=True, exist_ok=True)
     header = (ROOT / "include/tslab/tslab.h").read_text(encoding="utf-8")
     version = ".".join(re.search(rf"^#define TSLAB_VERSION_{part} (\d+)$", header, re.M)[1] for part in ("MAJOR", "MINOR", "PATCH"))
     licence = "\n * ".join((ROOT / "LICENSE").read_text(encoding="utf-8").strip().splitlines()).replace("\n * \n", "\n *\n")
-    (target / "tslab.c").write_text(Amalgamation(tuple(without)).text(version, licence), encoding="utf-8")
+    (target / "tslab.c").write_text(Amalgamation().text(version, licence), encoding="utf-8")
     (target / "tslab.h").write_text(header, encoding="utf-8")
 
 

@@ -158,9 +158,7 @@ enum tslab_status {
     /* An argument is out of its range, or of the wrong kind. */
     TSLAB_INVALID = -6,
     /* The option has the value that it had when the library started. */
-    TSLAB_FIXED = -7,
-    /* The library was built without reports (docs/install.md). */
-    TSLAB_UNSUPPORTED = -8
+    TSLAB_FIXED = -7
 };
 
 /* Explains a status in a few words, without a full stop.

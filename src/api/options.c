@@ -63,9 +63,6 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
     if (!option_may_change(option)) {
         return TSLAB_FIXED;
     }
-    if (!TSLAB_REPORTS && (option == OPTION_STATS || option == OPTION_PROFILE)) {
-        return TSLAB_UNSUPPORTED;
-    }
     begin_options();
     if (option == OPTION_EPOCH_LIMITS) {
         return set_epoch_limits(value);
@@ -78,7 +75,7 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
         limit_get(&limits_now);
         *(option == OPTION_LIMIT_BYTES ? &limits_now.hard_bytes : &limits_now.soft_bytes) = option_get(option);
         current_thread_set_limits(&limits_now);
-    } else if (TSLAB_REPORTS && option == OPTION_PROFILE) {
+    } else if (option == OPTION_PROFILE) {
         return profile_set(option_get(OPTION_PROFILE)) ? TSLAB_OK : TSLAB_NO_MEMORY;
     }
     return TSLAB_OK;

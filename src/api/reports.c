@@ -1,5 +1,4 @@
-/* Statistics by their public names, and the reports that options ask for: while the program runs, and at its end. A
- * build without reports has no_reports.c instead. */
+/* Statistics by their public names, and the reports that options ask for: while the program runs, and at its end. */
 #include "base/build.h"
 
 #include <tslab/tslab.h>

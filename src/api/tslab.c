@@ -95,8 +95,7 @@ TSLAB_API const char *tslab_version(void)
     X(TSLAB_BUSY, "a thread is inside")                                                                                \
     X(TSLAB_NO_MEMORY, "out of memory")                                                                                \
     X(TSLAB_INVALID, "an argument is invalid")                                                                         \
-    X(TSLAB_FIXED, "the option cannot change any more")                                                                \
-    X(TSLAB_UNSUPPORTED, "this library was built without reports")
+    X(TSLAB_FIXED, "the option cannot change any more")
 
 TSLAB_API const char *tslab_status_text(enum tslab_status status)
 {

@@ -16,11 +16,6 @@
 #define TSLAB_CHECKED 0
 #endif
 
-/* 0: what src/REPORTS names is left out: statistics, profiles, the diagnosis of misuse. */
-#ifndef TSLAB_REPORTS
-#define TSLAB_REPORTS 1
-#endif
-
 /* 0: pages are never moved. For emulators that take the old place of moved pages for unmapped (qemu's user mode). */
 #ifndef TSLAB_MOVES
 #define TSLAB_MOVES 1

@@ -75,7 +75,7 @@ extern struct samples samples;
 
 always_inline bool samples_are_on(void)
 {
-    return TSLAB_REPORTS && unlikely(load_plain(&samples.is_on) != 0);
+    return unlikely(load_plain(&samples.is_on) != 0);
 }
 
 always_inline uint64_t samples_hash(uint64_t address)
@@ -86,7 +86,7 @@ always_inline uint64_t samples_hash(uint64_t address)
 /* Whether a unit may have TAG_SAMPLED. */
 always_inline bool samples_were_on(void)
 {
-    return TSLAB_REPORTS && unlikely(load_plain(&samples.were_on) != 0);
+    return unlikely(load_plain(&samples.were_on) != 0);
 }
 
 /* A number for the next life of a chunk; 0 while allocations are not sampled. */

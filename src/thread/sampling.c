@@ -155,7 +155,7 @@ unsigned sampling_stop(struct heap *heap, unsigned times)
 void sampling_end(struct gate *gate, const void *p)
 {
     invariant(p != NULL && samples_were_on() && !gate->is_inside);
-    if (TSLAB_REPORTS && samples_find((uintptr_t)p) != 0) {
+    if (samples_find((uintptr_t)p) != 0) {
         gate_lock(gate);
         samples_end((uintptr_t)p);
         gate_unlock(gate);

@@ -260,19 +260,19 @@ static void a_report_tells_of_the_survivors(void)
 
 static void every_status_has_a_sentence(void)
 {
-    const char *texts[TSLAB_PENDING - TSLAB_UNSUPPORTED + 1];
-    for (int status = TSLAB_UNSUPPORTED; status <= TSLAB_PENDING; status++) {
+    const char *texts[TSLAB_PENDING - TSLAB_FIXED + 1];
+    for (int status = TSLAB_FIXED; status <= TSLAB_PENDING; status++) {
         const char *const text = tslab_status_text((enum tslab_status)status);
         CHECK(text != NULL && strlen(text) > 5 && strchr(text, '\n') == NULL && strchr(text, '.') == NULL);
         CHECK(strncmp(tslab_status_name((enum tslab_status)status), "TSLAB_", 6) == 0);
-        for (int other = TSLAB_UNSUPPORTED; other < status; other++) {
-            CHECK(strcmp(texts[other - TSLAB_UNSUPPORTED], text) != 0);
+        for (int other = TSLAB_FIXED; other < status; other++) {
+            CHECK(strcmp(texts[other - TSLAB_FIXED], text) != 0);
         }
-        texts[status - TSLAB_UNSUPPORTED] = text;
+        texts[status - TSLAB_FIXED] = text;
     }
     CHECK(strcmp(tslab_status_name(TSLAB_STALE), "TSLAB_STALE") == 0);
     CHECK(strcmp(tslab_status_text(TSLAB_OK), "success") == 0);
-    static const int unknown[] = { TSLAB_UNSUPPORTED - 1, TSLAB_PENDING + 1, 1000, -1000, INT32_MAX, INT32_MIN };
+    static const int unknown[] = { TSLAB_FIXED - 1, TSLAB_PENDING + 1, 1000, -1000, INT32_MAX, INT32_MIN };
     for (size_t i = 0; i < COUNT_OF(unknown); i++) {
         CHECK(strcmp(tslab_status_text((enum tslab_status)unknown[i]), "unknown status") == 0);
         CHECK(strcmp(tslab_status_name((enum tslab_status)unknown[i]), "unknown") == 0);

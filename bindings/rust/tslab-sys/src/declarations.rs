@@ -13,7 +13,6 @@ pub const TSLAB_BUSY: tslab_status = -4;
 pub const TSLAB_NO_MEMORY: tslab_status = -5;
 pub const TSLAB_INVALID: tslab_status = -6;
 pub const TSLAB_FIXED: tslab_status = -7;
-pub const TSLAB_UNSUPPORTED: tslab_status = -8;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tslab_limits {
