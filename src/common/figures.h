@@ -43,7 +43,6 @@
     X(purged_bytes, BYTES, COUNTER, "given back to the system")                                                       \
     X(purge_refusals, COUNT, COUNTER, "such calls that the system refused: locked memory, a sandbox")                 \
     X(purge_mistakes, BYTES, COUNTER, "purged, and wanted again within a second")                                     \
-    X(offered_bytes, BYTES, COUNTER, "offered to the system (purge=lazy)")                                            \
     X(threads, COUNT, GAUGE, "threads that use the library")                                                          \
     X(thread_records, COUNT, GAUGE, "the most records of threads that were needed at once")                           \
     X(epochs_open, COUNT, GAUGE, "epochs that are open")                                                              \

@@ -48,7 +48,7 @@ enum option_when { ANY_TIME, AT_START, FOR_TESTS };
     X(EPOCH_POLICY, epoch_policy, KIND_CHOICE, WORK_NEVER, 0, 86400000,                                                \
       "never, per-request, batch-N, interval-MS, manual", ANY_TIME,                                                    \
       "when the epoch of a thread's units of work ends, and whether it has one")                                       \
-    X(PURGE, purge, KIND_CHOICE, PURGE_ADAPTIVE, 0, 0, "adaptive, eager, lazy, never", ANY_TIME,                       \
+    X(PURGE, purge, KIND_CHOICE, PURGE_ADAPTIVE, 0, 0, "adaptive, eager, never", ANY_TIME,                             \
       "when free memory goes back to the system")                                                                      \
     X(PURGE_DELAY_MS, purge_delay_ms, KIND_NUMBER, 500, 0, 3600000, "ms", ANY_TIME,                                    \
       "how long free memory waits for reuse before its pages go back to the system")                                   \
@@ -92,7 +92,7 @@ static inline uint64_t option_get(enum option option)
 
 /* The value of some options is a choice, and for some choices a number: batch-64 is WORK_BATCH and 64. */
 enum work_policy { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL, WORK_MANUAL };
-enum purge_policy { PURGE_ADAPTIVE, PURGE_EAGER, PURGE_LAZY, PURGE_NEVER };
+enum purge_policy { PURGE_ADAPTIVE, PURGE_EAGER, PURGE_NEVER };
 enum huge_pages { HUGE_PAGES_ADAPTIVE, HUGE_PAGES_ALWAYS, HUGE_PAGES_NEVER };
 enum { CHOICE_SHIFT = 3 };
 

@@ -24,11 +24,6 @@
 #define MFD_CLOEXEC 1
 #endif
 
-/* Since 4.5. */
-#ifndef MADV_FREE
-#define MADV_FREE 8
-#endif
-
 /* Since 4.14: a write that does not wait. */
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8

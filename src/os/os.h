@@ -42,9 +42,6 @@ struct os_calls {
     bool (*forbid)(void *start, size_t bytes);
     /* Gives pages back to the system. They keep their addresses and read as zero. False: they keep their contents. */
     bool (*purge)(void *start, size_t bytes);
-    /* Lets the system take pages when it needs memory. Until then they keep their contents, and afterwards they read as
-     * zero; a write takes them back. False: the kernel refuses, or cannot. */
-    bool (*offer)(void *start, size_t bytes);
     /* Moves the pages of `bytes` at `from` to the start of `longer` bytes at `to`, in place of those there. Both are
      * ours. Whatever the program has set for the pages moves with them, the rest at `to` reads as zero, and nothing is
      * mapped at `from` afterwards. OS_NOT_MOVED: the kernel refuses, and the pages at `to` hold anything.
@@ -76,7 +73,6 @@ extern struct os_calls os_calls;
 #define os_commit          OS_MEMORY(commit)
 #define os_forbid          OS_MEMORY(forbid)
 #define os_purge           OS_MEMORY(purge)
-#define os_offer           OS_MEMORY(offer)
 #define os_move            OS_MEMORY(move)
 #define os_allow_huge      OS_MEMORY(allow_huge)
 #define os_map             OS_MEMORY(map)

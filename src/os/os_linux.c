@@ -120,12 +120,6 @@ static bool linux_purge(void *start, size_t bytes)
     return advise(start, bytes, MADV_DONTNEED);
 }
 
-/* Linux has it since 4.5. */
-static bool linux_offer(void *start, size_t bytes)
-{
-    return advise(start, bytes, MADV_FREE);
-}
-
 /* 0, or the number of an error. */
 static int move_mapping(void *from, size_t bytes, void *to, size_t longer)
 {
@@ -218,7 +212,6 @@ struct os_calls os_calls = {
     .commit = linux_commit,
     .forbid = linux_forbid,
     .purge = linux_purge,
-    .offer = linux_offer,
     .move = linux_move,
     .huge_on_request = linux_huge_on_request,
     .allow_huge = linux_allow_huge,

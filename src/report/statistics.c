@@ -132,7 +132,6 @@ void stats_totals(struct total_figures *stats)
     stats->reserved_bytes = arena.span_units << UNIT_SHIFT;
     stats->metadata_bytes = counter_get(&meta_bytes);
     stats->purge_mistakes = counter_get(&purged_lately.mistaken_units) << UNIT_SHIFT;
-    stats->offered_bytes = counter_get(&reclaim_counters.offered);
     stats->limit_refusals = counter_get(&limits.refusals);
     stats->epoch_limit_refusals = counter_get(&limits.epoch_refusals);
     stats->label_limit_refusals = label_limits_refused();

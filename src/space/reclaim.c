@@ -40,7 +40,6 @@ static struct {
     struct lock lock;
     size_t units_since_tables;    /* units purged since the side tables were looked at */
     size_t mistaken_units;        /* purged_lately.mistaken_units at that time */
-    bool insists;                 /* everything must go now */
     atomic_u64 looked_ms;         /* time of the last look */
     atomic_u64 resumed_ms;        /* time of the last look that came after a pause, */
     atomic_u64 resumed_before_ms; /* and of the one before */
@@ -127,26 +126,6 @@ static void purge_tables(size_t purged_units, bool all)
     }
 }
 
-/* Whether pages are offered to the system, which takes them when it needs memory. Until then they keep their contents,
- * so their runs are as those that the system refused. */
-static bool offers(void)
-{
-    return option_choice(OPTION_PURGE) == PURGE_LAZY && !purger.insists;
-}
-
-static bool offer_units(uint32_t first, uint32_t end)
-{
-    const size_t bytes = (size_t)(end - first) << UNIT_SHIFT;
-    invariant(first < end && lock_is_held(&purger.lock));
-    invariant(first == arena_page_up(first) && end == arena_page_up(end));
-    trace_purge_begin(arena_address(first), bytes);
-    const bool offered = os_offer(arena_address(first), bytes);
-    trace_purge_end(arena_address(first), bytes, offered);
-    (void)fetch_add_relaxed(&reclaim_counters.calls, 1);
-    (void)fetch_add_relaxed(offered ? &reclaim_counters.offered : &reclaim_counters.refused, offered ? bytes : 1);
-    return offered;
-}
-
 static bool purge_units(uint32_t first, uint32_t end)
 {
     invariant(first < end && first == arena_page_up(first) && end == arena_page_up(end));
@@ -194,9 +173,6 @@ static bool purge_run(uint32_t first, uint32_t n, size_t *bytes)
     const uint32_t to = arena_page_down(first + n);
     if (to <= from) {
         depot_put_unpurged(first, n); /* it has no whole page */
-    } else if (offers() && offer_units(from, to)) {
-        depot_put_refused(first, n);
-        *bytes += (size_t)(to - from) << UNIT_SHIFT;
     } else if (purge_units(from, to)) {
         depot_put_purged(first, n);
         *bytes += (size_t)(to - from) << UNIT_SHIFT;
@@ -369,18 +345,15 @@ bool reclaim_due(void)
     return has_to_look() && look(now_ms, old_ms(now_ms), HOLD_UNITS);
 }
 
-/* Purges all runs that may have pages, also those that the system refused or was offered. Returns the bytes given to
+/* Purges all runs that may have pages, also those that the system refused. Returns the bytes given to
  * the system. Under the lock. */
 static size_t purge_all(void)
 {
-    invariant(lock_is_held(&purger.lock) && !purger.insists);
+    invariant(lock_is_held(&purger.lock));
     while (depot_unstick()) {
     }
     /* No more than was dirty at the start: other threads may be freeing all the time. */
-    purger.insists = true;
-    const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, counter_get(&depot.units[RUN_DIRTY]) * CALL_UNITS, true);
-    purger.insists = false;
-    return purged;
+    return purge_while(UINT64_MAX, SIZE_MAX, counter_get(&depot.units[RUN_DIRTY]) * CALL_UNITS, true);
 }
 
 size_t reclaim_all(void)

@@ -24,7 +24,6 @@
 struct reclaim_counters {
     atomic_u64 calls;   /* calls of madvise */
     atomic_u64 bytes;   /* bytes given back */
-    atomic_u64 offered; /* bytes that the kernel may take when it needs memory */
     atomic_u64 refused; /* calls that the kernel refused */
 };
 

@@ -21,7 +21,6 @@ enum call {
     COMMIT,
     FORBID,
     PURGE,
-    OFFER,
     MOVE,
     ASK_HUGE,
     HUGE,
@@ -32,9 +31,9 @@ enum call {
     CALLS
 };
 
-static const char *const call_names[CALLS] = { "place",      "decommit", "reserve", "unmap",      "commit",
-                                               "forbid",     "purge",    "offer",   "move",       "huge_on_request",
-                                               "allow_huge", "map",      "now_ms",  "futex_wait", "futex_wake_one" };
+static const char *const call_names[CALLS] = { "place",  "decommit", "reserve",    "unmap",           "commit",
+                                               "forbid", "purge",    "move",       "huge_on_request", "allow_huge",
+                                               "map",    "now_ms",   "futex_wait", "futex_wake_one" };
 
 static struct os_calls real; /* as it was before the first fault */
 static enum call failing;
@@ -128,11 +127,6 @@ static inline bool faulty_purge(void *start, size_t bytes)
     return !fails(PURGE, SITE) && real.purge(start, bytes);
 }
 
-static inline bool faulty_offer(void *start, size_t bytes)
-{
-    return !fails(OFFER, SITE) && real.offer(start, bytes);
-}
-
 static inline enum os_moved faulty_move(void *from, size_t bytes, void *to, size_t longer)
 {
     return fails(MOVE, SITE) ? OS_NOT_MOVED : real.move(from, bytes, to, longer);
@@ -200,7 +194,6 @@ static inline void inject(enum call call, unsigned from, unsigned until)
         .commit = faulty_commit,
         .forbid = faulty_forbid,
         .purge = faulty_purge,
-        .offer = faulty_offer,
         .move = faulty_move,
         .huge_on_request = faulty_ask_huge,
         .allow_huge = faulty_huge,
@@ -221,8 +214,8 @@ static inline void inject_nothing(void)
 static inline bool is_hint(enum call call)
 {
     return (call == PLACE && place_fails_by == OS_TAKEN) || call == DECOMMIT || call == UNMAP || call == FORBID ||
-           call == PURGE || call == OFFER || call == MOVE || call == ASK_HUGE || call == HUGE || call == CLOCK ||
-           call == WAIT || call == WAKE;
+           call == PURGE || call == MOVE || call == ASK_HUGE || call == HUGE || call == CLOCK || call == WAIT ||
+           call == WAKE;
 }
 
 #endif

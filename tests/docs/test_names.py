@@ -14,7 +14,7 @@ def found(text):
 
 class Names(unittest.TestCase):
     def test_what_is_there(self):
-        self.assertEqual(found("Set `TSLAB_PURGE=eager`, the option `stats_signal`, the options `purge=lazy`, or -DTSLAB_TESTS=ON."), [])
+        self.assertEqual(found("Set `TSLAB_PURGE=eager`, the option `stats_signal`, the options `purge=never`, or -DTSLAB_TESTS=ON."), [])
         self.assertEqual(found("    TSLAB_PURGE=eager tools/tslab top --once  # --nothing\n    tslab-run --checked ./server --its"), [])
         self.assertEqual(found("`tslab run --stats-signal F -- ./server --its-own`, `tslab top --help`"), [])
 

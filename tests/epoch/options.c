@@ -23,7 +23,7 @@ static void set_to(const char *name, const char *value, const char *wanted)
 
 static void options_are_set_and_read(void)
 {
-    set_to("purge", "lazy", "lazy");
+    set_to("purge", "never", "never");
     set_to("PURGE", "adaptive", "adaptive");
     set_to("purge_delay_ms", "77", "77");
     set_to("retain_bytes", "3M", "3145728");
@@ -133,7 +133,7 @@ static void *set_meanwhile(void *argument)
 {
     static const char *const settings[][2] = {
         { "purge", "eager" },
-        { "purge", "lazy" },
+        { "purge", "never" },
         { "purge", "adaptive" },
         { "retain_bytes", "0" },
         { "retain_bytes", "1M" },

@@ -618,7 +618,7 @@ static void memory_that_was_not_purged_is_not_zero(void **state)
     child_succeeds(calloc_after_refused_purge, NULL, "");
 }
 
-/* realloc copies where pages cannot be moved, and purges where they cannot be offered. */
+/* realloc copies where pages cannot be moved. */
 static void grow_where_nothing_moves(const void *argument)
 {
     enum { BYTES = 4 << 20 };
@@ -629,14 +629,6 @@ static void grow_where_nothing_moves(const void *argument)
     pattern_fill(p, BYTES, 1);
     CHECK(pattern_holds(keep(tslab_realloc(p, 4 * BYTES)), BYTES, 1));
     CHECK(GUARDED || calls_made[MOVE] != 0);
-    option_values[OPTION_PURGE] = PURGE_LAZY;
-    option_values[OPTION_RETAIN_LIMIT_BYTES] = 0;
-    inject(OFFER, 0, UINT32_MAX);
-    char *const q = keep(tslab_malloc(BYTES));
-    memset(q, 1, BYTES);
-    tslab_free(q);
-    CHECK(all_zero(keep(tslab_calloc(1, BYTES)), BYTES));
-    CHECK(GUARDED || calls_made[OFFER] != 0);
 }
 
 static void pages_that_stay_where_they_are(void **state)

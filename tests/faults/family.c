@@ -274,7 +274,7 @@ static void fail_the_keeper(const struct result *wanted)
     }
 }
 
-/* A kernel to which pages cannot be offered, and one that has no huge pages. */
+/* A kernel that has no huge pages. */
 static void fail_the_advice(const char *option, const char *value)
 {
     CHECK(setenv(option, value, 1) == 0);
@@ -333,7 +333,6 @@ int main(int argc, char **argv)
     }
     fail_the_futex(&wanted);
     fail_the_keeper(&wanted);
-    fail_the_advice("TSLAB_PURGE", "lazy");
     fail_the_advice("TSLAB_HUGE_PAGES", "always");
     fail_the_export();
     printf("%u plans\n", tried);

@@ -18,7 +18,7 @@ LINES = (
     ("tslab ", {"run", "top", "stat", "profile", "export"}),
     ("tslab st", {"stat"}),
     ("tslab run --purge-d", {"--purge-delay-ms"}),
-    ("tslab run --purge ", {"adaptive", "eager", "lazy", "never"}),
+    ("tslab run --purge ", {"adaptive", "eager", "never"}),
     ("tslab top --sort ep", {"epochs"}),
     ("tslab profile --kind pe", {"peak"}),
     ("tslab profile heap.", {"heap.1", "heap.2"}),

@@ -26,7 +26,6 @@
 #undef F_SEAL_GROW
 #undef F_SEAL_SEAL
 #undef F_SEAL_SHRINK
-#undef MADV_FREE
 #undef MFD_ALLOW_SEALING
 #undef MFD_CLOEXEC
 #undef MFD_NOEXEC_SEAL

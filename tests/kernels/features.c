@@ -84,7 +84,6 @@ int main(void)
     struct utsname name;
     (void)uname(&name);
     printf("kernel %s\n", name.release);
-    say("MADV_FREE", madvise(map(), BYTES, MADV_FREE) == 0);
     say("MAP_FIXED_NOREPLACE", places_exactly());
     say("mremap", moves(0, false));
     say("MREMAP_DONTUNMAP", moves(DONTUNMAP, false));

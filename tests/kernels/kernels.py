@@ -23,7 +23,7 @@ SKIPPED = 77
 LONGEST_S = 900
 TEST_S = 300
 # Since which version of Linux a feature is there. None: the kernel's configuration decides.
-SINCE = {"MADV_FREE": (4, 5), "MAP_FIXED_NOREPLACE": (4, 17), "mremap": (2, 6), "MREMAP_DONTUNMAP": (5, 7),
+SINCE = {"MAP_FIXED_NOREPLACE": (4, 17), "mremap": (2, 6), "MREMAP_DONTUNMAP": (5, 7),
          "mremap of neighbours": (6, 17), "MADV_POPULATE_WRITE": (5, 14), "memfd seals": (3, 17), "F_SEAL_FUTURE_WRITE": (5, 1),
          "MFD_NOEXEC_SEAL": (6, 3), "close_range": (5, 9), "PSI triggers": None, "MADV_NOHUGEPAGE": None,
          "huge pages on request": None}  # fmt: skip

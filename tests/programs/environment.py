@@ -141,7 +141,7 @@ def setuid(runner):
         "TSLAB_NONSENSE": "1",
         "TSLAB_ARENA_BYTES": "64G",
         "TSLAB_EPOCH_POLICY": "per-request",
-        "TSLAB_OPTIONS": "more_nonsense=1,retain_bytes=1M,purge_delay_ms=7,limit_bytes=9G,soft_limit_bytes=8G,purge=lazy,retain_limit_bytes=3G,epoch_limits=a=1G,"
+        "TSLAB_OPTIONS": "more_nonsense=1,retain_bytes=1M,purge_delay_ms=7,limit_bytes=9G,soft_limit_bytes=8G,purge=eager,retain_limit_bytes=3G,epoch_limits=a=1G,"
                          "huge_pages=never,keeper=0,cache_bytes=9M,magazines=0",
     }
     as_nobody = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}

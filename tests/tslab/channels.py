@@ -21,7 +21,7 @@ def document(value=1, labels=("request",), **own):
         "schema": answers.SCHEMA, "version": answers.VERSION, "library": "0.2.0",
         **{name: numbers[name] for name, *_ in figures.PROCESS_FIGURES},
         "totals": {name: numbers[name] for name, *_ in figures.TOTAL_FIGURES},
-        "options": {"purge": "lazy", "profile": "524288", "stats": "2,a=b"},
+        "options": {"purge": "never", "profile": "524288", "stats": "2,a=b"},
         "accounts": {"committed_bytes": value}
         | {name: {"bytes": value, "untouched_bytes": value} for name in figures.ACCOUNTS},
         "classes": [row],

@@ -131,7 +131,7 @@ class Commands(Ctl):
 
     def test_an_option_for_a_time(self):
         path = self.own / "timed"
-        idle = self.begin(TSLAB_PURGE="lazy")
+        idle = self.begin(TSLAB_PURGE="adaptive")
         done = self.tslab("ctl", idle.pid, f"profile=1K,{path}", "--for", "300ms")
         self.assertEqual(done.stdout, f"profile=1K,{path}, was 0, for 300 ms\n", done.stderr)
         self.assertEqual(self.lines(2)[1], "tslab: its time is over: profile=0")
@@ -141,7 +141,7 @@ class Commands(Ctl):
         with self.assertRaisesRegex(channel.Refused, "purge holds for a time already"):
             self.ask(idle.pid, "retain_bytes=1", 60000)
         self.ask(idle.pid, "purge=never", 200)
-        self.options(idle.pid, {"purge": "lazy"})
+        self.options(idle.pid, {"purge": "adaptive"})
         self.ask(idle.pid, "purge=eager", 60000)
         self.ask(idle.pid, "purge=never")
         self.ask(idle.pid, "retain_bytes=1", 60000)
@@ -222,7 +222,7 @@ class Others(Ctl):
             theirs = self.begin(DROPS.format(dumpable))
             self.assertEqual(self.ask(theirs.pid, "purge=eager"), "purge=eager, was adaptive")
             self.assertRegex(self.lines(1)[-1], r"\(asked by process \d+ of user 0\)$")
-            done = self.by(AS_NOBODY, "ctl", theirs.pid, "purge=lazy")
+            done = self.by(AS_NOBODY, "ctl", theirs.pid, "purge=eager")
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertRegex(done.stderr, rf"^tslab: process {theirs.pid}:? .*{why}\n$")
         own = self.begin(before=AS_NOBODY)
@@ -280,7 +280,7 @@ class Hostile(Ctl):
         for locks in (False, True):
             if locks:
                 fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))  # F_OFD_SETLK
-            for request in (b"0 purge=lazy", b"0 trim", b"0 figures"):
+            for request in (b"0 purge=eager", b"0 trim", b"0 figures"):
                 number += 1
                 os.pwrite(file, request + b"\0", 40)
                 os.pwrite(file, struct.pack("<I", number), 24)

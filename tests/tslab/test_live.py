@@ -39,7 +39,7 @@ class Answers(unittest.TestCase):
         self.assertEqual(found.classes, [{name: 7 for name, *_ in figures.CLASS_COUNTED}])
         self.assertEqual([row["label"] for row in found.labels], ["request", "session"])
         self.assertEqual([row["refusals"] for row in found.limits], [7, 7])
-        self.assertEqual(found.options, {"purge": "lazy", "profile": "524288", "stats": "2,a=b"})
+        self.assertEqual(found.options, {"purge": "never", "profile": "524288", "stats": "2,a=b"})
 
     def test_what_is_required(self):
         """A library of another version may have more, and lack the rest."""

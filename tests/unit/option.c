@@ -102,7 +102,7 @@ static void values_are_read(void **state)
         { { "TSLAB_MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
         { { "TSLAB_PURGE=adaptive" }, OPTION_PURGE, PURGE_ADAPTIVE, NULL, NULL },
         { { "TSLAB_PURGE=eager" }, OPTION_PURGE, PURGE_EAGER, NULL, NULL },
-        { { "TSLAB_PURGE=lazy" }, OPTION_PURGE, PURGE_LAZY, NULL, NULL },
+        { { "TSLAB_PURGE=eager" }, OPTION_PURGE, PURGE_EAGER, NULL, NULL },
         { { "TSLAB_PURGE=never" }, OPTION_PURGE, PURGE_NEVER, NULL, NULL },
         { { "TSLAB_HUGE_PAGES=adaptive" }, OPTION_HUGE_PAGES, HUGE_PAGES_ADAPTIVE, NULL, NULL },
         { { "TSLAB_HUGE_PAGES=always" }, OPTION_HUGE_PAGES, HUGE_PAGES_ALWAYS, NULL, NULL },

@@ -189,7 +189,7 @@ static void what_waits_pays_for_growth(const void *argument)
 static void a_limit_holds_for_all(const void *argument)
 {
     (void)argument;
-    static const enum purge_policy policies[] = { PURGE_ADAPTIVE, PURGE_LAZY, PURGE_NEVER };
+    static const enum purge_policy policies[] = { PURGE_ADAPTIVE, PURGE_NEVER };
     option_values[OPTION_RETAIN_LIMIT_BYTES] = 8 * MIB;
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         begin(policies[i]);
@@ -198,48 +198,6 @@ static void a_limit_holds_for_all(const void *argument)
             CHECK_SAY(dirty_mib() <= 8, "policy %zu: %zu MiB are dirty", i, dirty_mib());
         }
     }
-}
-
-/* The kernel may take what was offered at any time, and trim takes it at once. */
-static void lazy_offers(const void *argument)
-{
-    (void)argument;
-    begin(PURGE_LAZY);
-    burst();
-    for (unsigned i = 0; i < 3; i++) {
-        clock_ms += DELAY_MS + 1;
-        operate();
-    }
-    CHECK_SAY(dirty_mib() == 0, "%zu MiB are dirty", dirty_mib());
-    CHECK(atomic_load(&calls_made[OFFER]) != 0 && atomic_load(&calls_made[PURGE]) == 0);
-    CHECK(counter_get(&reclaim_counters.offered) > 30 * MIB && counter_get(&reclaim_counters.bytes) == 0);
-    /* What was offered serves again, whatever the kernel did with it, and is not taken for zero. */
-    for (size_t i = 0; i < OBJECTS; i++) {
-        blocks[i] = keep(tslab_calloc(1, LARGE_BYTES));
-        CHECK(all_zero(blocks[i], LARGE_BYTES));
-    }
-    CHECK(counter_get(&purged_lately.mistaken_units) == 0);
-    for (size_t i = 0; i < OBJECTS; i++) {
-        tslab_free(blocks[i]);
-    }
-    (void)tslab_trim();
-    CHECK(dirty_mib() == 0 && counter_get(&depot.units[RUN_STUCK]) == 0);
-    CHECK(counter_get(&reclaim_counters.bytes) > 30 * MIB);
-}
-
-static void a_kernel_that_does_not_know_offers(const void *argument)
-{
-    (void)argument;
-    begin(PURGE_LAZY);
-    inject(OFFER, 0, UINT32_MAX);
-    os_calls.now_ms = test_clock;
-    burst();
-    for (unsigned i = 0; i < 3; i++) {
-        clock_ms += DELAY_MS + 1;
-        operate();
-    }
-    CHECK_SAY(dirty_mib() == 0, "%zu MiB are dirty", dirty_mib());
-    CHECK(atomic_load(&calls_made[PURGE]) != 0);
 }
 
 #define IN_A_CHILD(name, body)                                                                                         \
@@ -261,16 +219,13 @@ IN_A_CHILD(most, no_more_waits_than_64_mib)
 IN_A_CHILD(held, what_was_held_for_long_goes_at_once)
 IN_A_CHILD(growth, what_waits_pays_for_growth)
 IN_A_CHILD(limit, a_limit_holds_for_all)
-IN_A_CHILD(lazy, lazy_offers)
-IN_A_CHILD(lazy_without_a_kernel, a_kernel_that_does_not_know_offers)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eager),  cmocka_unit_test(never), cmocka_unit_test(bursts),
-        cmocka_unit_test(pauses), cmocka_unit_test(kept),  cmocka_unit_test(once),
-        cmocka_unit_test(most),   cmocka_unit_test(held),  cmocka_unit_test(growth),
-        cmocka_unit_test(limit),  cmocka_unit_test(lazy),  cmocka_unit_test(lazy_without_a_kernel),
+        cmocka_unit_test(eager),  cmocka_unit_test(never), cmocka_unit_test(bursts), cmocka_unit_test(pauses),
+        cmocka_unit_test(kept),   cmocka_unit_test(once),  cmocka_unit_test(most),   cmocka_unit_test(held),
+        cmocka_unit_test(growth), cmocka_unit_test(limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ OPTIONS = (
     Option("soft_limit_bytes", "BYTES", "0 to 1024T bytes", "above it, the library keeps no free memory for reuse, and its caches are small; 0: no limit", True),
     Option("epoch_limits", "LABEL=BYTES:LABEL=BYTES", "LABEL=BYTES:LABEL=BYTES, up to 16 labels of 1 to 31 bytes, 16K to 1024T each, 255 bytes in all", "the memory that all epochs with a label may use together", True),
     Option("epoch_policy", "WORD", "never, per-request, batch-N, interval-MS, manual", "when the epoch of a thread's units of work ends, and whether it has one", True),
-    Option("purge", "WORD", "adaptive, eager, lazy, never", "when free memory goes back to the system", True),
+    Option("purge", "WORD", "adaptive, eager, never", "when free memory goes back to the system", True),
     Option("purge_delay_ms", "MS", "0 to 3600000 ms", "how long free memory waits for reuse before its pages go back to the system", True),
     Option("retain_bytes", "BYTES", "0 to 1T bytes", "free memory that may wait for reuse in any case; more may where the program took as much lately", True),
     Option("retain_limit_bytes", "BYTES", "0 to 1T bytes", "the most free memory that may wait for reuse, whatever the program does", True),

@@ -273,20 +273,6 @@ class Never(Retained):
         return f"{_to_set(of, 'purge=adaptive')} (the default), or tslab_trim in the program."
 
 
-class Offered(Rule):
-    name, term, is_ill = "offered", "retained", False
-
-    def bytes(self, of: Evidence) -> int:
-        return of.has("stuck_runs") if of.figures["offered_bytes"] and not of.figures["purge_refusals"] else 0
-
-    def says(self, of: Evidence) -> str:
-        return f"{self.much(of)} is empty and offered to the kernel, which takes it when it needs memory (purge=lazy)."
-
-    def cure(self, of: Evidence) -> str:
-        how = f"tslab ctl {of.pid} purge=adaptive trim" if of.looked else "TSLAB_PURGE=adaptive (the default)"
-        return f"None is needed. To see it go: {how}"
-
-
 class Refused(Rule):
     name, term = "refused", "retained"
 
@@ -443,7 +429,7 @@ class Others(Rule):
 
 RULES: tuple[Rule, ...] = (
     *(Limit(), LabelLimit(), Pressure()),
-    *(Pins(), Grows(), Live(), Retained(), Never(), Offered(), Refused(), Caches(), Draining(), Open()),
+    *(Pins(), Grows(), Live(), Retained(), Never(), Refused(), Caches(), Draining(), Open()),
     *(HugePages(), Others()),
 )
 

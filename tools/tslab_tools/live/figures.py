@@ -27,7 +27,6 @@ TOTAL_FIGURES = (
     ("purged_bytes", "bytes", "counter", "given back to the system"),
     ("purge_refusals", "count", "counter", "such calls that the system refused: locked memory, a sandbox"),
     ("purge_mistakes", "bytes", "counter", "purged, and wanted again within a second"),
-    ("offered_bytes", "bytes", "counter", "offered to the system (purge=lazy)"),
     ("threads", "count", "gauge", "threads that use the library"),
     ("thread_records", "count", "gauge", "the most records of threads that were needed at once"),
     ("epochs_open", "count", "gauge", "epochs that are open"),
