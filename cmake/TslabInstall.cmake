@@ -17,9 +17,6 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tslab-config-version.cmak
 install(FILES ${PROJECT_BINARY_DIR}/tslab-config.cmake ${PROJECT_BINARY_DIR}/tslab-config-version.cmake
         DESTINATION ${package_dir})
 
-# For gdb (docs/diagnostics.md).
-install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/tslab.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tslab RENAME tslab-gdb.py)
-
 # A page of what a process does and when, by bpftrace (docs/tracing.md).
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/tslab-timeline TYPE BIN)
 

@@ -18,7 +18,7 @@ PREFIX = "/opt/somewhere"
 MANIFEST = pathlib.Path(BINARY_DIR, "install_manifest.txt")
 SONAME = f".so.{interface_version()}"
 SHARED = (
-    "tslab/tslab-gdb.py", "tslab/monitoring/prometheus-rules.yml", "tslab/monitoring/grafana-dashboard.json",
+    "tslab/monitoring/prometheus-rules.yml", "tslab/monitoring/grafana-dashboard.json",
     "bash-completion/completions/tslab", "bash-completion/completions/tslab-run", "zsh/site-functions/_tslab",
     "fish/vendor_completions.d/tslab.fish", "fish/vendor_completions.d/tslab-run.fish",
 )  # fmt: skip
