@@ -111,64 +111,23 @@ static _Noreturn void say(const char *what, const void *p)
     say_of_asked(what, p, 0);
 }
 
-static const char may_be_released[] = "free, where no object lives (freed before, or its epoch was released), of";
-
-/* Reports a p in a chunk where no object starts, and that lies in no object. */
-static _Noreturn void say_freed_in_chunk(const void *p)
-{
-    const struct epoch *const epoch = epoch_of_run(&arena.runs[arena.units[arena_unit(p)].first]);
-    const bool is_gone = epoch != NULL && epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE;
-    const uint32_t policy = is_gone ? load_plain(&epoch->policy) : 0;
-    if (policy == TSLAB_POLICY_RELEASE || policy == TSLAB_POLICY_TRAP) {
-        say("free, after its epoch was released, of", p);
-    }
-    say(misuse_may_be_released() ? may_be_released : "double free of", p);
-}
-
-/* Reports a p in a chunk where no object starts. */
-static _Noreturn void say_in_chunk(const void *p)
-{
-    if ((uintptr_t)p % GRANULE_BYTES != 0) {
-        slot_is_interior(p);
-    }
-    const char *const start = arena_address(arena.units[arena_unit(p)].first);
-    for (const char *at = (const char *)p - GRANULE_BYTES; at >= start; at -= GRANULE_BYTES) {
-        const unsigned code = load_plain(size_code_at(at));
-        if (code != 0) {
-            if ((size_t)((const char *)p - at) < size_code_bytes(code)) {
-                slot_is_interior(p);
-            }
-            break;
-        }
-    }
-    say_freed_in_chunk(p);
-}
-
 /* Reports a p where no object starts. */
 static _Noreturn void say_no_object(const void *p)
 {
-    const uint32_t tag = arena_tag(p);
     if (!arena_has_unit(arena_unit(p))) {
         fatal_pointer("free of a foreign pointer", p,
                       heap_serves_malloc ? " (of another malloc, or of none; a library that is opened with "
                                            "RTLD_DEEPBIND has libc's)"
                                          : " (of another malloc, or of none)");
     }
-    if (tag_class(tag) != CLASS_NONE) {
-        (void)slot_of(p, tag_class(tag)); /* ends the program with another line if p is interior */
-        say("double free of", p);
-    }
-    if (tag == TAG_CHUNK) {
-        say_in_chunk(p);
-    }
-    const size_t first = large_run_around(p);
-    if (first != 0 && p != (const void *)arena_address((uint32_t)first)) {
+    const unsigned class = tag_class(arena_tag(p));
+    const size_t large = large_run_around(p);
+    if (class != CLASS_NONE) {
+        (void)slot_of(p, class); /* ends the program with another line if p is interior */
+    } else if (large != 0 && p != (const void *)arena_address((uint32_t)large)) {
         slot_is_interior(p);
     }
-    if (first != 0) {
-        say("double free of", p);
-    }
-    say(misuse_may_be_released() ? may_be_released : "double or wild free of", p);
+    say(class != CLASS_NONE || large != 0 ? "double free of" : "double or wild free of", p);
 }
 
 static void report(const char *what, const void *p, size_t asked)

@@ -2,25 +2,10 @@
  * foreign. */
 #include "common/misuse.h"
 
-#include "base/atomic.h"
 #include "os/fatal.h"
 #include "os/text.h"
 
 void (*misuse_report)(const char *what, const void *p, size_t asked);
-
-static atomic_u32 released; /* 1: an epoch was released, so a dead object may have died without a free */
-
-void misuse_expect_released(void)
-{
-    if (load_relaxed(&released) == 0) {
-        store_relaxed(&released, 1);
-    }
-}
-
-bool misuse_may_be_released(void)
-{
-    return load_relaxed(&released) != 0;
-}
 
 _Noreturn noinline void misuse_of_asked(const char *what, const void *p, size_t asked)
 {

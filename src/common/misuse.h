@@ -26,12 +26,6 @@ _Noreturn void misuse_without_handle(const void *p);
 _Noreturn void misuse_size(const void *p, size_t given, size_t asked);
 _Noreturn void misuse_alignment(const void *p, size_t given);
 
-/* Notes that an epoch is released: from now on an object that does not live may have ended without a free. */
-void misuse_expect_released(void);
-
-/* Whether that was noted. */
-bool misuse_may_be_released(void);
-
 /* Reports the misuse with the details of the place, and does not return (diagnosis.h). Set when the engine starts.
  * `what` is NULL where no object starts at p; asked is 0 where nobody knows it. */
 extern void (*misuse_report)(const char *what, const void *p, size_t asked);

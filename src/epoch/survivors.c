@@ -3,7 +3,6 @@
 #include "epoch/survivors.h"
 
 #include "common/guard.h"
-#include "common/misuse.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/text.h"
@@ -166,7 +165,6 @@ void survivors_end(struct epoch *epoch)
 {
     const bool trap = GUARDED || load_plain(&epoch->policy) == TSLAB_POLICY_TRAP;
     invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING && epoch_is_doomed(epoch));
-    misuse_expect_released();
     bool any = false;
     lock_acquire(epoch_lock(epoch));
     end_holds(epoch, trap);

@@ -19,23 +19,13 @@
 #endif
 
 /* What may come of it, as bits. */
-enum {
-    DOUBLE = 1,
-    DOUBLE_OR_WILD = 2,
-    INTERIOR = 4,
-    FOREIGN = 8,
-    NO_HANDLE = 16,
-    DEAD = 32, /* said instead of a double free once an epoch was released */
-    LINES = 6,
-    SURVIVES = 64
-};
+enum { DOUBLE = 1, DOUBLE_OR_WILD = 2, INTERIOR = 4, FOREIGN = 8, NO_HANDLE = 16, LINES = 5, SURVIVES = 64 };
 static const char *const lines[LINES] = {
     "double free of",
     "double or wild free of",
     "free of an interior pointer",
     "free of a foreign pointer",
     "free, without its handle, of",
-    "free, where no object lives (freed before, or its epoch was released), of",
 };
 
 enum { SURVIVED = 43, NOTHING_TO_DO = 44, PATIENCE_SECONDS = 60, SMALL = TSLAB_CHECKED > 1 ? 32 * 1024 : 256 * 1024 };
@@ -49,7 +39,7 @@ static unsigned if_checked(unsigned expected)
 static void expect(const void *p, unsigned expected)
 {
     progress->misused = (uintptr_t)p;
-    progress->expected = (expected & (DOUBLE | DOUBLE_OR_WILD)) != 0 ? expected | DEAD : expected;
+    progress->expected = expected;
 }
 
 /* One that is freed by its pointer, or by its handle; NULL: there is none. */
@@ -126,7 +116,7 @@ static void misuse_interior(const struct operation *operation)
     }
     const size_t offset = 1 + operation->value % (object->usable - 1);
     char *const p = object->start + (operation->value % 2 == 0 || offset < 16 ? offset : offset / 16 * 16);
-    const unsigned expected = may_be_a_run(object) ? INTERIOR | DOUBLE_OR_WILD | FOREIGN : INTERIOR;
+    const unsigned expected = may_be_a_run(object) ? INTERIOR | DOUBLE_OR_WILD | FOREIGN : INTERIOR | DOUBLE_OR_WILD;
     expect(p, object->usable > SMALL ? expected : if_checked(expected));
     if (operation->index % 4 == 0) {
         (void)tslab_usable_size(p);

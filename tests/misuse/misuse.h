@@ -17,11 +17,9 @@ enum {
     DOUBLE_OR_WILD = 1 << 3,
     FOREIGN = 1 << 4,
     INTERIOR = 1 << 5,
-    RELEASED = 1 << 6,
-    FREED_OR_RELEASED = 1 << 7,
-    NO_HANDLE = 1 << 8,
-    BEYOND_THE_END = 1 << 9,
-    WRITTEN_AFTER_FREE = 1 << 10,
+    NO_HANDLE = 1 << 6,
+    BEYOND_THE_END = 1 << 7,
+    WRITTEN_AFTER_FREE = 1 << 8,
 };
 
 static const struct {
@@ -32,8 +30,6 @@ static const struct {
     { DOUBLE_OR_WILD, "double or wild free of" },
     { FOREIGN, "free of a foreign pointer" },
     { INTERIOR, "free of an interior pointer" },
-    { RELEASED, "free, after its epoch was released, of" },
-    { FREED_OR_RELEASED, "free, where no object lives (freed before, or its epoch was released), of" },
     { NO_HANDLE, "free, without its handle, of" },
     { BEYOND_THE_END, "write beyond the end of" },
     { WRITTEN_AFTER_FREE, "write after free into" },

@@ -724,7 +724,7 @@ static const struct misuse cases[] = {
     MISUSE(touch_after_drain, COMPLETES, COMPLETES),
     MISUSE(touch_after_release, COMPLETES, FAULTS),
     MISUSE(touch_after_trap, FAULTS, FAULTS),
-    MISUSE(free_after_release, RELEASED, FREED_OR_RELEASED),
+    MISUSE(free_after_release, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
     MISUSE(uninitialised_read, COMPLETES, COMPLETES),
     MISUSE(forged_handles, COMPLETES, COMPLETES),
     MISUSE(size_overflow, COMPLETES, COMPLETES),
