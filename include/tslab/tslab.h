@@ -271,7 +271,7 @@ struct tslab_epoch_options {
     tslab_open_flags flags; /* TSLAB_OPEN_VOUCHED, or 0 */
     size_t limit_bytes; /* the memory that the epoch may have (as tslab_epoch_stats.memory_bytes); an allocation that
                            would exceed it fails with ENOMEM. Each thread that is inside may have a chunk of 64 KiB
-                           on top, and objects with handles count on their own; 0: no limit */
+                           on top; 0: no limit */
 };
 
 /* Opens an epoch. options NULL: TSLAB_POLICY_DRAIN without a label. Some millions of epochs may be open at once.
@@ -418,7 +418,7 @@ TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capa
  *
  * A handle is 64 bits that name an object and are checked. The library refuses a stale, foreign or made-up handle and
  * never follows it, even if another object has taken the place. A second free is refused, too. {0} names no object.
- * Only tslab_handle_free frees an object that has a handle: tslab_free, tslab_realloc and free of one end the program.
+ * (A made-up one fits with a chance of 1 in 2^39.) Only tslab_handle_free frees or moves an object that has a handle.
  */
 typedef struct {
     uint64_t id;
@@ -428,9 +428,9 @@ typedef struct {
  * inside.
  *
  * Returns: the handle. {0} with errno ENOMEM: out of memory. {0} with errno EINVAL: the epoch is closed or does not
- *   exist, or size is above 32 KiB.
- * Cost: a pair with tslab_handle_free takes one atomic operation in an epoch that this thread is inside of, and four
- *   in another. */
+ *   exist. An epoch has at most 33 million handles at once, and then no memory for more.
+ * Cost: a pair with tslab_handle_free takes one atomic operation in an epoch that this thread is inside of, and seven
+ *   in another; 16 bytes for each handle that lives at once, until the epoch ends. */
 TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void **p);
 
 /* Finds the object that a handle of this epoch names. This works also while a closed epoch drains.

@@ -77,8 +77,7 @@ struct report : tslab_epoch_report {
 namespace detail
 {
 
-/* The largest size that tslab_handle_malloc serves, and the alignment of all objects. */
-inline constexpr std::size_t handle_size_limit = 32 * 1024;
+/* The alignment of all objects. */
 inline constexpr std::size_t natural_alignment = 16;
 
 inline tslab_status checked(tslab_status status, const char *attempted)
@@ -479,7 +478,6 @@ template <class T> class handle
      *   nothing stays allocated. */
     template <class... Arguments> static handle create(tslab_epoch epoch, Arguments &&...arguments)
     {
-        static_assert(sizeof(T) <= detail::handle_size_limit, "handles serve objects of at most 32 KiB");
         static_assert(alignof(T) <= detail::natural_alignment, "objects with handles are aligned to 16 bytes");
         void *place = nullptr;
         handle made(tslab_handle_malloc(epoch, sizeof(T), &place));

@@ -38,7 +38,7 @@ static bool options_are_valid(const struct tslab_epoch_options *wanted)
     if ((wanted->flags & ~(unsigned)TSLAB_OPEN_VOUCHED) != 0) {
         return false;
     }
-    if (wanted->parent.id != 0 && (epoch_by_value(wanted->parent.id) == NULL || epoch_is_hidden(wanted->parent.id))) {
+    if (wanted->parent.id != 0 && epoch_by_value(wanted->parent.id) == NULL) {
         return false;
     }
     if (wanted->instance.id != 0 && instance_root(wanted->instance.id) == NULL) {
@@ -153,9 +153,6 @@ static enum tslab_status end_by_hand(enum ending ending, tslab_epoch *epoch, tsl
     if (instance_root(epoch->id) != NULL || (flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
         return TSLAB_INVALID;
     }
-    if (epoch_is_hidden(epoch->id)) {
-        return TSLAB_STALE;
-    }
     struct thread *thread = current_thread_get();
     if (thread == NULL) {
         return TSLAB_NO_MEMORY;
@@ -193,10 +190,6 @@ TSLAB_API enum tslab_status tslab_epoch_advance(tslab_epoch *epoch, tslab_close_
 /* Allocates in an epoch that is not the thread's innermost one, or whose chunk has no room. */
 static noinline void *alloc_by_name(tslab_epoch epoch, size_t size, size_t alignment, bool *zero)
 {
-    if (epoch_is_hidden(epoch.id)) {
-        errno = EINVAL;
-        return NULL;
-    }
     struct thread *thread = current_thread_get();
     if (thread == NULL) {
         errno = ENOMEM;
@@ -263,8 +256,6 @@ TSLAB_API tslab_epoch tslab_epoch_current(void)
 TSLAB_API tslab_epoch tslab_epoch_of(const void *p)
 {
     const struct epoch *epoch = object_epoch(p);
-    const struct epoch *owner = load_plain(&epoch->owner);
-    epoch = owner != NULL ? owner : epoch; /* objects with handles live in an epoch that serves another one */
     return (tslab_epoch){ epoch == &epoch_process ? 0 : epoch_value(epoch) };
 }
 
@@ -273,10 +264,6 @@ TSLAB_API tslab_epoch tslab_epoch_of(const void *p)
 TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void **p)
 {
     tslab_handle handle = { 0 };
-    if (size > HANDLE_MOST || epoch_is_hidden(epoch.id)) {
-        errno = EINVAL;
-        return handle;
-    }
     struct thread *thread = current_thread_get();
     if (thread == NULL) {
         errno = ENOMEM;
@@ -288,11 +275,8 @@ TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void 
     current_thread_put(thread);
     if (handle.id == 0) {
         errno = failed(status, size);
-    } else {
-        object = object_begin(object, size);
-        if (p != NULL) {
-            *p = object;
-        }
+    } else if (p != NULL) {
+        *p = object;
     }
     return handle;
 }
@@ -304,13 +288,7 @@ TSLAB_API void *tslab_handle_get(tslab_epoch epoch, tslab_handle handle)
 
 TSLAB_API enum tslab_status tslab_handle_free(tslab_epoch epoch, tslab_handle handle)
 {
-    struct thread *thread = current_thread_get_surely();
-    if (thread == NULL) {
-        return TSLAB_STALE;
-    }
-    const bool freed = handle_free(thread, epoch.id, handle.id);
-    current_thread_put(thread);
-    return freed ? TSLAB_OK : TSLAB_STALE;
+    return handle_free(epoch.id, handle.id) ? TSLAB_OK : TSLAB_STALE;
 }
 
 /* Instances. */

@@ -7,6 +7,7 @@
 #include "os/file.h"
 #include "os/os.h"
 #include "slab/chunk.h"
+#include "slab/handle_table.h"
 #include "space/depot.h"
 #include "space/pages.h"
 #include "space/trap.h"
@@ -143,7 +144,6 @@ struct use_tally {
     uint64_t free_bytes[CLASS_LIMIT]; /* in the bitmaps of a class, on pages that were handed out */
     uint64_t bare_bytes[CLASS_LIMIT]; /* of its slabs, on pages that were handed out and not touched */
     uint64_t slab_units, chunk_units, large_units;
-    uint64_t handle_units; /* of slabs with handles */
     uint64_t large_runs;
 };
 
@@ -160,7 +160,6 @@ static void add_slab(struct accounts *accounts, struct use_tally *tally, const s
     tally->claimed_gone_bytes += slab.claimed_gone_bytes;
     tally->used_slot_bytes += (uint64_t)(geometry->slots - slab.free_slots) * geometry->size;
     tally->slab_units += run->units;
-    tally->handle_units += tag_has_handles(run->tag) ? run->units : 0;
 }
 
 /* What a chunk with a cursor has beside living objects, its cursor tells. */
@@ -329,7 +328,6 @@ static uint64_t add_cached(struct accounts *accounts, struct use_tally *tally)
         cached += add_bare(&accounts->stocks, held.stock * size, bare);
         cached += add_bare(&accounts->exchange, exchanged * size, bare);
         cached += add_bare(&accounts->outboxes, held.outbox * size, bare);
-        cached += add_bare(&accounts->retired, held.retired * size, bare);
         account_add(&accounts->claimed, held.claimed * size, 0);
         cached += held.claimed * size;
     }
@@ -380,12 +378,12 @@ static void add_tables(struct accounts *accounts, const struct use_tally *tally,
     const size_t unit = sizeof(struct unit), run = sizeof(struct run), revisit = sizeof(struct revisit);
     /* Of a large run, only the first descriptor is written. Chunks write codes. */
     const uint64_t inside = not_below_zero(tally->large_units, tally->large_runs * (os_page_bytes() / run));
-    const uint64_t coded = tally->chunk_units + tally->handle_units;
+    const uint64_t coded = tally->chunk_units;
     accounts->tag_table = table_account(resident, TABLE_TAGS, unit, touched * unit);
     const struct account pages = table_account(resident, TABLE_PAGES, 1, touched);
     account_add(&accounts->tag_table, pages.bytes, pages.untouched_bytes);
     accounts->run_table = table_account(resident, TABLE_RUNS, run, not_below_zero(touched, inside) * run);
-    accounts->revisit_table = table_account(resident, TABLE_REVISITS, revisit, tally->handle_units * revisit);
+    accounts->revisit_table = table_account(resident, TABLE_REVISITS, revisit, 0);
     accounts->code_table = table_account(resident, TABLE_CODES, granules, coded * granules);
 #if TSLAB_CHECKED
     accounts->check_table = table_account(resident, TABLE_LIVE, granules / 8, touched * granules / 8);
@@ -410,7 +408,8 @@ static void add_records(struct accounts *accounts)
     accounts->heap_records =
         none_of(min_size(heaps, bytes - accounts->tray_records.bytes - accounts->thread_records.bytes));
     accounts->epoch_records.bytes = not_below_zero(bytes, trays + threads + heaps);
-    accounts->epoch_records.untouched_bytes = min_size(epoch_records_gone_bytes(), accounts->epoch_records.bytes);
+    const uint64_t gone = epoch_records_gone_bytes() + counter_get(&handle_tables_gone_bytes);
+    accounts->epoch_records.untouched_bytes = min_size(gone, accounts->epoch_records.bytes);
     const uint64_t unused = not_below_zero(mapped, bytes);
     accounts->unused_records = (struct account){ unused, not_below_zero(unused, counter_get(&metadata_torn_bytes)) };
     invariant(accounts->epoch_records.bytes <= bytes);

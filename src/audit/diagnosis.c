@@ -34,8 +34,7 @@ static const struct run *run_around(const void *p, size_t *bytes)
     const uint32_t tag = arena_tag(p);
     *bytes = 0;
     if (tag_class(tag) != CLASS_NONE) {
-        const bool sealed = (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) == 0;
-        *bytes = class_geometry[tag_class(tag)].size - (sealed ? SEAL_BYTES : 0);
+        *bytes = class_geometry[tag_class(tag)].size - SEAL_BYTES;
         return &arena.runs[arena.units[arena_unit(p)].first];
     }
     if (tag == TAG_CHUNK) {
@@ -56,12 +55,7 @@ static const struct epoch *epoch_of_run(const struct run *run)
 {
     const uint32_t word = load_plain(&run->word);
     const bool has = word_state(word) != SLAB_EMPTY && word_epoch(word) > EPOCH_PROCESS;
-    const struct epoch *const epoch = has ? epoch_by_id(word_epoch(word)) : NULL;
-    if (epoch == NULL) {
-        return NULL;
-    }
-    const struct epoch *const owner = load_plain(&epoch->owner);
-    return owner != NULL ? owner : epoch; /* objects with handles live in an epoch that serves another one */
+    return has ? epoch_by_id(word_epoch(word)) : NULL;
 }
 
 static void say_epoch(struct text *text, const struct epoch *epoch)

@@ -113,13 +113,12 @@ static void visit_class(const struct heap *heap, unsigned class, verify_visit *v
     const struct heap_class *hc = heap_part(heap, class);
     const struct magazine *m = &heap->front.magazine[class];
     const unsigned limit = m->limit;
-    invariant(heap_uses(heap, class) || ((limit | hc->outbox_limit) == 0 && hc->slab == NULL && hc->retired == NULL));
+    invariant(heap_uses(heap, class) || ((limit | hc->outbox_limit) == 0 && hc->slab == NULL));
     invariant(magazine_slots(m) <= limit && (limit == 0 || limit <= tray_of(magazine_places(m))->length));
     visit_places(magazine_places(m), magazine_slots(m), class, visit, context);
     invariant(visit_trays(hc->stock.trays, class, visit, context) == counter_get(&hc->stock.slots));
     invariant(counter_get(&hc->outbox_slots) <= hc->outbox_limit);
     visit_places(hc->outbox, counter_get(&hc->outbox_slots), class, visit, context);
-    invariant(visit_trays(hc->retired, class, visit, context) == counter_get(&hc->retired_slots));
     for (uint64_t claimed = load_plain(&hc->claimed); claimed != 0; claimed &= claimed - 1) {
         visit(hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size, class, context);
     }

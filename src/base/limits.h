@@ -23,7 +23,6 @@ enum {
     LIMIT(BITMAP_WORDS,                      8,           16), /* words in a slab's bitmap */
     LIMIT(SMALL_MAX,                     16384,    SLOT_MOST), /* bytes of the largest size class */
     LIMIT(MIDDLE_MAX,                    16384,        32832), /* bytes of the largest slot in an epoch */
-    LIMIT(HANDLE_MOST,                   16384,        32768), /* bytes of the largest object with a handle */
     LIMIT(SHARED_LINES_BELOW,            16385,           64), /* bytes of slots that no heap but their home may keep */
     LIMIT(TRAY_FIRST,                        2,            4), /* places of the shortest tray */
     LIMIT(TRAY_MOST,                         4,          512), /* places of the longest tray */
@@ -39,7 +38,7 @@ enum {
     LIMIT(SWEEP_STEP_SLABS,                  1,            4), /* slabs that one slow operation looks at in a sweep */
     LIMIT(CHUNK_UNITS,                       1,            4), /* units of a chunk */
     LIMIT(CHUNK_OBJECT_MOST,              4096,        18304), /* bytes of the largest object in a chunk */
-    LIMIT(GENERATION_BITS,                   3,           26), /* bits of a generation of handles */
+    LIMIT(HANDLE_USE_BITS,                   3,           39), /* log2 of the handles that one entry serves in an epoch */
     LIMIT(EPOCH_GENERATION_SHIFT,            7,           22), /* bits of an epoch's index, in its value and its word */
     LIMIT(EPOCH_BLOCK_SHIFT,                 4,            8), /* log2 of the records in a block of epochs */
     LIMIT(EPOCH_SLABS_FROM_KIB,             32,         2048), /* KiB of chunks that one hold fills before slabs */

@@ -119,7 +119,6 @@
     X(outbox_bytes, BYTES, GAUGE, "free slots in outboxes, a part of cached_bytes")                                   \
     X(exchange_bytes, BYTES, GAUGE, "free slots in the exchange, a part of cached_bytes")                             \
     X(claimed_bytes, BYTES, GAUGE, "claimed slots, a part of cached_bytes")                                           \
-    X(retired_bytes, BYTES, GAUGE, "retired slots, a part of cached_bytes")                                           \
     X(pages, COUNT, GAUGE, "the system's pages of all slabs")                                                         \
     X(pages_free, COUNT, GAUGE, "pages without a used slot")                                                          \
     X(pages_kept_1, COUNT, GAUGE, "pages that have a free slot and at most one used one: few objects keep them")      \
@@ -182,7 +181,6 @@
     X(exchange, CACHES, "free slots in full trays for any thread")                                                    \
     X(claimed, CACHES,                                                                                                \
       "free slots that a thread took from its slab together, and has not yet moved to its magazine")                  \
-    X(retired, CACHES, "slots of handles that cannot be lent again while their slab is used")                         \
     X(partial_slabs, WASTE,                                                                                           \
       "free slots of slabs that no thread holds. The untouched ones are in pages that were purged")                   \
     X(attached_slabs, WASTE, "free slots of slabs that a thread allocates from")                                      \
@@ -204,7 +202,7 @@
     X(unopened_units, RETAINED, "mapped at the start, and not needed yet")                                            \
     X(tag_table, METADATA, "the side table of tags")                                                                  \
     X(run_table, METADATA, "the side table of descriptors, with the bitmaps of slabs")                                \
-    X(revisit_table, METADATA, "the side table of revisit links and generations")                                     \
+    X(revisit_table, METADATA, "the side table of revisit links")                                     \
     X(code_table, METADATA, "the side table of codes")                                                                \
     X(check_table, METADATA, "the side table of the checked library")                                                 \
     X(tray_records, METADATA, "trays, in use or not: the arrays in which caches keep addresses of slots")             \

@@ -26,11 +26,6 @@ _Noreturn noinline void misuse_no_object(const void *p)
     misuse(NULL, p);
 }
 
-_Noreturn noinline void misuse_without_handle(const void *p)
-{
-    misuse("free, without its handle, of", p);
-}
-
 /* uncounted: only the checked libraries call it */
 _Noreturn noinline void misuse_size(const void *p, size_t given, size_t asked)
 {

@@ -19,9 +19,6 @@ _Noreturn void misuse_of_asked(const char *what, const void *p, size_t asked);
  * ends the program. */
 _Noreturn void misuse_no_object(const void *p);
 
-/* The object at p has a handle, and is freed or resized without it. */
-_Noreturn void misuse_without_handle(const void *p);
-
 /* p is freed with a size that differs from the one that was asked for, or with an alignment that p does not have. */
 _Noreturn void misuse_size(const void *p, size_t given, size_t asked);
 _Noreturn void misuse_alignment(const void *p, size_t given);

@@ -24,7 +24,6 @@ const struct class_geometry class_geometry[CLASS_LIMIT] = { { .size = 0 }, CLASS
     _Static_assert((bytes) % GRANULE_BYTES == 0, "slots are aligned to a granule");                                    \
     _Static_assert((units)*UNIT_BYTES <= 1 << 21, "offsets in a slab are small enough for the reciprocal");
 CLASS_TABLE(FITS_BITMAP, 0)
-_Static_assert((int)HANDLE_MOST <= (int)MIDDLE_MAX, "an object with a handle is a slot");
 
 /* A class serves the sizes from one granule more than the class before it: FROM_ is the enumerator that follows TO_. */
 #define GRANULES(a, bytes, units) FROM_##bytes, TO_##bytes = (bytes) / GRANULE_BYTES,

@@ -8,6 +8,7 @@
 #include "epoch/survivors.h"
 #include "os/fatal.h"
 #include "os/os.h"
+#include "slab/handle_table.h"
 #include "slab/holes.h"
 #include "slab/partial_list.h"
 #include "space/reclaim.h"
@@ -35,7 +36,7 @@ void ending_count(struct thread *thread, const struct epoch *epoch)
 {
     invariant(epoch_word_state(load_plain(&epoch->word)) != EPOCH_OPEN);
     trace_epoch_close(epoch_value(epoch));
-    counter_add(&thread->counters.epochs_closed, load_plain(&epoch->owner) == NULL);
+    counter_add(&thread->counters.epochs_closed, 1);
 }
 
 /* Retires a finished record that has no linked run. It becomes FREE at once, and the closing thread may keep it warm.
@@ -43,7 +44,6 @@ void ending_count(struct thread *thread, const struct epoch *epoch)
 static void retire_at_once(struct thread *thread, struct epoch *epoch)
 {
     invariant(thread->gate.is_inside && load_plain(&epoch->pins) == 0 && epoch->runs == 0);
-    struct epoch *owner = load_plain(&epoch->owner);
     const bool reclaims = load_plain(&epoch->reclaims) != 0;
     const bool keep = !reclaims && (thread_has_room_for_warm(thread) || thread_pass_warm(thread));
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
@@ -52,6 +52,7 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
         }
     }
     epoch_unlink_holds(epoch);
+    handle_table_drop(&epoch->handles);
     const uint64_t word = load_plain(&epoch->word);
     invariant(epoch_word_state(word) == EPOCH_FINISHING);
     trace_epoch_end(epoch_generation(word) | epoch->id);
@@ -65,9 +66,6 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
         if (!reclaims) {
             reclaim_tick();
         }
-    }
-    if (owner != NULL) {
-        epoch_unpin(owner);
     }
 }
 
@@ -84,59 +82,23 @@ static void drain_or_retire(struct thread *thread, struct epoch *epoch)
     if (load_plain(&epoch->closed_ms) == 0) {
         store_plain(&epoch->closed_ms, os_now_ms());
     }
-    store_plain(&epoch->drains, load_plain(&epoch->owner) == NULL);
+    store_plain(&epoch->drains, 1);
     const uint64_t word = load_plain(&epoch->word);
     store_seq_cst(&epoch->word, epoch_word_with(word, EPOCH_DRAINING));
     epoch_unpin(epoch);
 }
 
-/* The recursion is two deep at most: finishing an epoch closes the one that serves its handles, which has none itself.
- */
-/* NOLINTBEGIN(misc-no-recursion) */
-
-/* Closes the epoch that serves the handles of one that is being finished. False: there is none that is open. If it is
- * open, only this thread closes it. */
-static bool close_handles(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
-{
-    const uint64_t value = epoch_serving_value(epoch);
-    struct epoch *const handles = value == 0 ? NULL : epoch_by_value(value);
-    if (handles == NULL || !epoch_is_open_as(handles, value)) {
-        return false;
-    }
-    invariant(load_plain(&handles->owner) == epoch && load_plain(&handles->handles) == NULL);
-    const uint32_t policy = load_plain(&epoch->policy);
-    /* The epoch itself writes the one line of a report. */
-    store_plain(&handles->policy, policy == TSLAB_POLICY_REPORT ? TSLAB_POLICY_DRAIN : policy);
-    return ending_close_in_gate(thread, value, false, report) >= 0;
-}
-
-static void add_report(struct tslab_epoch_report *report, const struct tslab_epoch_report *part)
-{
-    report->survivors += part->survivors;
-    report->survivor_bytes += part->survivor_bytes;
-    report->recycled_bytes += part->recycled_bytes;
-    report->reclaimed_bytes += part->reclaimed_bytes;
-    report->rss_change_bytes += part->rss_change_bytes;
-}
-
-/* Counts the survivors, writes the line about them, and ends them, as the policy says. of_handles: what the epoch that
- * served the handles has reported; NULL: there was none. */
-static void treat_survivors(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report,
-                            const struct tslab_epoch_report *of_handles)
+/* Counts the survivors, writes the line about them, and ends them, as the policy says. */
+static void treat_survivors(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
 {
     const bool says = load_plain(&epoch->policy) == TSLAB_POLICY_REPORT;
     invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING);
     if (report != NULL || says) {
         struct survivors tally;
         survivors_count(epoch, &tally);
-        struct survivors all = tally;
-        if (of_handles != NULL) {
-            all.objects += of_handles->survivors;
-            all.bytes += of_handles->survivor_bytes;
-        }
-        if (says && all.objects > 0) {
+        if (says && tally.objects > 0) {
             invariant(thread->line != NULL && thread->line->length == 0);
-            survivors_describe(epoch, &all, thread->line);
+            survivors_describe(epoch, &tally, thread->line);
         }
         if (report != NULL) {
             report->survivors = tally.objects;
@@ -144,6 +106,7 @@ static void treat_survivors(struct thread *thread, struct epoch *epoch, struct t
         }
     }
     if (epoch_is_doomed(epoch)) {
+        handle_table_drop(&epoch->handles);
         survivors_end(epoch);
     }
 }
@@ -157,14 +120,12 @@ static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tsla
     store_release(&epoch->word, epoch_word_with(word, EPOCH_FINISHING));
     const bool reclaims = load_plain(&epoch->reclaims) != 0;
     const bool looks = report != NULL || load_plain(&epoch->policy) == TSLAB_POLICY_REPORT || epoch_is_doomed(epoch);
-    struct tslab_epoch_report of_handles;
-    const bool has_handles = close_handles(thread, epoch, looks ? &of_handles : NULL);
     /* A purger of free pages holds slabs attached, and takes slots that would count as survivors. */
     const bool has_runs = load_plain(&epoch->pins) > 1, keeps_out = looks && has_runs;
     if (keeps_out) {
         holes_keep_out();
     }
-    treat_survivors(thread, epoch, report, looks && has_handles ? &of_handles : NULL);
+    treat_survivors(thread, epoch, report);
     if (keeps_out) {
         holes_let_in();
     }
@@ -172,9 +133,6 @@ static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tsla
         /* The memory that the epoch had when closing began, less the memory that its survivors keep. */
         const uint64_t kept = (uint64_t)counter_get(&epoch->run_units) << UNIT_SHIFT;
         report->recycled_bytes = report->recycled_bytes > kept ? report->recycled_bytes - kept : 0;
-        if (has_handles) {
-            add_report(report, &of_handles);
-        }
     }
     const size_t holes = reclaims && has_runs ? holes_purge_epoch(epoch) : 0;
     drain_or_retire(thread, epoch);
@@ -392,8 +350,6 @@ int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct ts
     return end_by(ending_close_in_gate, thread, value, reclaims, report);
 }
 
-static ending_verb release_in_gate;
-
 /* Releases an epoch that drains: no thread is inside, and its survivors end now. */
 static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t word, bool reclaims,
                             struct tslab_epoch_report *report)
@@ -413,17 +369,10 @@ static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t
     if (load_plain(&epoch->policy) != TSLAB_POLICY_TRAP) {
         store_plain(&epoch->policy, TSLAB_POLICY_RELEASE);
     }
-    struct tslab_epoch_report of_handles;
-    const uint64_t handles = epoch_serving_value(epoch);
-    const bool has_handles =
-        handles != 0 && release_in_gate(thread, handles, false, report == NULL ? NULL : &of_handles) >= 0;
     if (report != NULL) {
         ending_begin_report(epoch, reclaims, report);
     }
     finish_epoch(thread, epoch, report);
-    if (report != NULL && has_handles) {
-        add_report(report, &of_handles);
-    }
     return TSLAB_OK;
 }
 
@@ -459,14 +408,21 @@ int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct 
     return end_by(release_in_gate, thread, value, reclaims, report);
 }
 
-/* NOLINTEND(misc-no-recursion) */
-
 /* Instances. To close one is to release each epoch that names it, and the root last, with one report for all. */
 
 struct epoch *instance_root(uint64_t value)
 {
     struct epoch *epoch = epoch_by_value(value);
     return epoch != NULL && load_plain(&epoch->is_instance) != 0 ? epoch : NULL;
+}
+
+static void add_report(struct tslab_epoch_report *report, const struct tslab_epoch_report *part)
+{
+    report->survivors += part->survivors;
+    report->survivor_bytes += part->survivor_bytes;
+    report->recycled_bytes += part->recycled_bytes;
+    report->reclaimed_bytes += part->reclaimed_bytes;
+    report->rss_change_bytes += part->rss_change_bytes;
 }
 
 /* The value of a record's present epoch if that is a member of the instance; else 0. */

@@ -92,9 +92,8 @@ void hold_close_chunk(struct epoch *epoch, struct cursor *cursor)
 void hold_empty(struct epoch *epoch, struct hold *hold)
 {
     invariant(load_plain(&hold->holder) == HOLD_TAKEN && hold->epoch == epoch);
-    invariant(hold->nested == 0 && hold->serving == NULL);
+    invariant(hold->nested == 0);
     if (hold->heap != NULL) {
-        heap_unretire(hold->heap);
         heap_empty(hold->heap);
     }
     if (cursor_start(&hold->cursor) == NULL || epoch_is_doomed(epoch)) {
@@ -123,7 +122,7 @@ bool hold_make_idle(struct hold *hold)
 {
     const struct epoch *const epoch = hold->epoch;
     invariant(load_plain(&hold->holder) != HOLD_IDLE && hold->real == hold);
-    invariant(hold->nested == 0 && hold->serving == NULL);
+    invariant(hold->nested == 0);
     (void)exchange_seq_cst(&hold->holder, HOLD_IDLE);
     return epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_CLOSED;
 }

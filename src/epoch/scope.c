@@ -13,13 +13,11 @@
 #include <errno.h>
 #include <string.h>
 
-/* An epoch that serves handles shares the quotas of the one that it serves. */
 static void set_quotas(struct epoch *epoch, const struct scope_options *options)
 {
     struct epoch *const root = options->is_instance ? epoch : epoch->root;
-    const struct epoch *const owner = options->serves;
-    epoch->quota = owner != NULL ? owner->quota : root != NULL ? &root->own_quota : NULL;
-    epoch->label_quota = owner != NULL ? owner->label_quota : label_quota_of(options->label);
+    epoch->quota = root != NULL ? &root->own_quota : NULL;
+    epoch->label_quota = label_quota_of(options->label);
     if (options->is_instance) {
         store_plain(&epoch->own_quota.limit_units, 0);
     }
@@ -29,7 +27,7 @@ static void set_quotas(struct epoch *epoch, const struct scope_options *options)
 static uint64_t open_record(struct epoch *epoch, const struct scope_options *options)
 {
     invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE && epoch->runs == 0);
-    invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN && epoch->first.serving == NULL);
+    invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN && load_plain(&epoch->handles) == NULL);
     store_plain(&epoch->policy, options->policy);
     store_plain(&epoch->plain, options->plain);
     store_plain(&epoch->reclaims, 0);
@@ -41,14 +39,13 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     invariant(counter_get(&epoch->run_units) == 0);
     store_plain(&epoch->limit_units, options->limit_units);
     set_quotas(epoch, options);
-    store_plain(&epoch->handles, NULL);
     store_plain(&epoch->is_instance, options->is_instance);
-    store_plain(&epoch->owner, options->serves);
-    epoch->affinity = AFFINITY_EPOCH | epoch->id | (options->serves != NULL ? AFFINITY_HANDLE : 0);
+    epoch->affinity = AFFINITY_EPOCH | epoch->id;
     epoch_set_label(epoch, options->label);
     store_relaxed(&epoch->pins, 1);
     epoch->first.heap = NULL;
     epoch->first.filled_kib = 0;
+    epoch->first.free_entry = epoch->first.free_entries = 0;
     /* The word comes before the hold. A thread that comes late to help with a close of the record's earlier life may
      * claim the hold as soon as it is idle, and subtracts it from the word. The word counts the hold, and one for the
      * thread that will close the epoch. */
@@ -82,31 +79,6 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options)
     }
     counter_add(&thread->counters.epochs_opened, 1);
     return open_record(epoch, options);
-}
-
-struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
-{
-    const struct scope_options options = { .policy = (enum tslab_policy)load_plain(&owner->policy),
-                                           .limit_units = load_plain(&owner->limit_units),
-                                           .serves = owner };
-    struct epoch *there = NULL;
-    /* All of it is in the gate: the child of a fork must not find one change without the other. */
-    gate_lock(&thread->gate);
-    struct epoch *made = thread_take_warm(thread);
-    if (made == NULL) {
-        made = epoch_take_record();
-    }
-    if (made != NULL) {
-        const uint64_t value = open_record(made, &options);
-        (void)fetch_add_relaxed(&owner->pins, 1);
-        if (!cas_seq_cst(&owner->handles, &there, made)) {
-            (void)ending_close_in_gate(thread, value, false, NULL); /* another thread was first */
-            made = there;
-        }
-        invariant(made != owner && load_plain(&made->owner) == owner);
-    }
-    gate_unlock(&thread->gate);
-    return made;
 }
 
 always_inline struct hold *hold_borrow(struct thread *thread, uint64_t value, int *status)
@@ -229,29 +201,15 @@ static bool scope_leave_again(struct hold *hold)
     return --hold->nested == 0 && hold->real != hold;
 }
 
-/* Gives back the hold of the epoch that serves handles, when a scope ends. The scope's own hold is given back later. */
-always_inline void return_serving(struct thread *thread, struct hold *hold)
-{
-    struct hold *const serving = hold->serving;
-    if (unlikely(serving != NULL)) {
-        hold->serving = NULL;
-        scope_return(thread, serving);
-    }
-}
-
 always_inline int scope_enter_new(struct thread *thread, uint64_t value)
 {
     int status;
     struct hold *hold = hold_borrow(thread, value, &status);
     if (unlikely(hold == NULL)) {
-        return epoch_is_hidden(value) ? TSLAB_STALE : status;
+        return status;
     }
     const bool plain = load_plain(&hold->epoch->plain) != 0;
-    if (unlikely(!plain && load_plain(&hold->epoch->owner) != NULL)) {
-        scope_return(thread, hold); /* a hidden epoch never takes plain malloc */
-        return TSLAB_STALE;
-    }
-    invariant(hold->nested == 0 && hold->serving == NULL);
+    invariant(hold->nested == 0);
     hold->outer = thread->scope;
     hold->ambient = plain ? hold : hold->outer == NULL ? NULL : hold->outer->ambient;
     thread->scope = hold;
@@ -271,15 +229,10 @@ int scope_enter(struct thread *thread, uint64_t value)
     return thread->scope != NULL ? scope_enter_inside(thread, value) : scope_enter_new(thread, value);
 }
 
-/* Leaves a scope that was entered once more, or that has a hold of an epoch that serves handles. */
+/* Leaves a scope that was entered once more. */
 static noinline void scope_leave_more(struct thread *thread, struct hold *hold)
 {
-    if (hold->nested == 0) {
-        thread->scope = hold->outer;
-        ambient_set(thread);
-        return_serving(thread, hold);
-        scope_return(thread, hold);
-    } else if (scope_leave_again(hold)) {
+    if (scope_leave_again(hold)) {
         thread->scope = hold->outer;
         ambient_set(thread);
         put_echo(thread, hold);
@@ -290,7 +243,7 @@ static void scope_leave_innermost(struct thread *thread)
 {
     struct hold *hold = thread->scope;
     invariant(hold != NULL && load_plain(&hold->real->holder) == thread);
-    if (unlikely((hold->nested | (uintptr_t)hold->serving) != 0)) {
+    if (unlikely(hold->nested != 0)) {
         scope_leave_more(thread, hold);
         return;
     }
@@ -380,9 +333,6 @@ static int advance_inside(struct thread *thread, struct epoch *epoch, uint64_t v
     if (scope_enter(thread, next) < 0) {
         (void)ending_close(thread, next, false, NULL);
         return TSLAB_NO_MEMORY;
-    }
-    if (hold->nested == 0) {
-        return_serving(thread, hold);
     }
     /* The thread that marks the epoch first closes it. A second one that tries has changed nothing. */
     struct survivors_line line;

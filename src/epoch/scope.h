@@ -10,8 +10,7 @@
  * thread that finds an idle hold of a closed epoch empties it, and the thread that brings the word's count to 0
  * finishes the epoch.
  *
- * A thread has at most one hold of an epoch as a scope; entering once more only counts. While it allocates with
- * handles, it also has a hold of the epoch that serves them, and gives that one back first.
+ * A thread has at most one hold of an epoch as a scope; entering once more only counts.
  *
  * Invariants: the holder of each scope's hold is the thread; an echo lies above the hold that it stands for.
  *
@@ -29,7 +28,6 @@ struct scope_options {
     bool plain; /* plain malloc may land in the epoch */
     bool is_instance;
     uint32_t limit_units; /* the most units of the epoch's runs; 0: no limit */
-    struct epoch *serves; /* the epoch that the new one serves and pins, for its handles; NULL: an epoch of users */
 };
 
 /* Opens an epoch and returns its value. 0: no memory. */
@@ -57,10 +55,6 @@ bool scope_is_inside(const struct thread *thread, uint64_t value);
 
 /* How many scopes the thread is inside of. */
 uint32_t scope_count(const struct thread *thread);
-
-/* Makes the epoch that serves the handles of `owner`, or returns the one that another thread made meanwhile. The caller
- * has a hold of `owner`. NULL: no memory. */
-struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner);
 
 /* Borrows a hold of an epoch, not as a scope, and gives it back. NULL: *status says why there is none. */
 struct hold *scope_borrow(struct thread *thread, uint64_t value, int *status);

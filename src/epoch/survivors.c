@@ -6,7 +6,6 @@
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/text.h"
-#include "slab/generation.h"
 #include "slab/large.h"
 #include "slab/samples.h"
 #include "space/depot.h"
@@ -128,8 +127,6 @@ static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool tr
     if (tag == TAG_CHUNK) {
         epoch_drop_chunk(epoch);
         size_code_clear_run(first, units);
-    } else if (tag_has_handles(tag)) {
-        generation_end(first, tag_class(tag));
     } else {
         live_bits_forget(arena_address(first), (size_t)units << UNIT_SHIFT);
     }

@@ -179,9 +179,6 @@ static noinline void *resize_any(void *given, size_t size)
     void *const p = GUARDED ? zero_size_object(given) : given;
     const size_t usable = object_memory_usable(p, &room);
     invariant(p != NULL && size != 0 && usable <= room.bytes);
-    if (unlikely(tag_has_handles(arena_tag(p)))) {
-        misuse_without_handle(p);
-    }
     struct thread *thread = size > PTRDIFF_MAX ? NULL : current_thread_get();
     if (thread == NULL) {
         errno = ENOMEM;

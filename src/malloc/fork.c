@@ -128,7 +128,7 @@ static void recover_hold(struct hold *hold, const struct thread *self)
     }
     if (vanished) {
         hold->nested = 0;
-        hold->serving = NULL; /* that hold becomes idle as well */
+        hold->free_entry = hold->free_entries = 0; /* the child may find the list cut in two */
         store_plain(&hold->holder, HOLD_IDLE);
     }
     invariant(start == NULL || load_plain(&arena.runs[arena_unit(start)].live) != COUNT_ANEW);

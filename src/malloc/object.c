@@ -153,9 +153,6 @@ static struct heap *heap_accepting(struct thread *thread, uint32_t tag)
 static void free_slot(struct thread *thread, uint32_t tag, void *p)
 {
     const unsigned class = tag_class(tag);
-    if (unlikely(tag_has_handles(tag))) {
-        misuse_without_handle(p);
-    }
     struct heap *const heap = heap_accepting(thread, tag);
     if (heap == NULL && !GUARDED && overflow_may_wait(tag)) {
         overflow_free_remote(&thread->heap, class, p);
@@ -330,7 +327,7 @@ void object_check_size(const void *p, size_t size, size_t alignment)
     p = zero_size_object(p);
     live_bits_check(p);
     const struct object_memory room = object_memory_at(p);
-    /* The free itself reports a pointer that is no object's, or whose object has a handle. */
+    /* The free itself reports a pointer that is no object's. */
     if (size != SIZE_MAX && room.sealed && room.bytes != 0) {
         const size_t asked = guard_sealed(p, room.bytes);
         if (asked != size) {
@@ -399,7 +396,7 @@ struct object_memory object_memory_at(const void *p)
     const unsigned class = tag_class(tag);
     if (class != CLASS_NONE) {
         (void)slot_of(p, class);
-        return (struct object_memory){ class_geometry[class].size, !tag_has_handles(tag), true };
+        return (struct object_memory){ class_geometry[class].size, true, true };
     }
     if (tag == TAG_CHUNK) {
         return (struct object_memory){ chunk_usable(p), true, true };

@@ -36,6 +36,7 @@ enum lock_rank {
     RANK_DEPOT,       /* empty runs */
     RANK_EXCHANGE,    /* full trays that wait for any thread */
     RANK_TRAYS,       /* empty trays */
+    RANK_HANDLES,     /* tables of handles that serve no epoch */
     RANK_LIMITS,      /* the limits that the program sets */
     RANK_SAMPLES,     /* sampled objects and their stacks */
     RANK_META,        /* memory for the engine's own records */
@@ -47,7 +48,7 @@ enum lock_rank {
 enum {
     RANKS_WAITED_FOR = RANK_BIT(RANK_REGISTRY) | RANK_BIT(RANK_LIST) | RANK_BIT(RANK_RUNS) | RANK_BIT(RANK_EPOCHS) |
                        RANK_BIT(RANK_TRAP) | RANK_BIT(RANK_DEPOT) | RANK_BIT(RANK_EXCHANGE) | RANK_BIT(RANK_TRAYS) |
-                       RANK_BIT(RANK_LIMITS) | RANK_BIT(RANK_SAMPLES) | RANK_BIT(RANK_META)
+                       RANK_BIT(RANK_HANDLES) | RANK_BIT(RANK_LIMITS) | RANK_BIT(RANK_SAMPLES) | RANK_BIT(RANK_META)
 };
 
 enum { RANKS_CHECKED = TSLAB_CHECKED && !TSLAB_SIM };

@@ -50,17 +50,13 @@ static bool epoch_describe(struct epoch *epoch, struct tslab_epoch_stats *stats)
     stats->closed_ms = load_plain(&epoch->closed_ms) == 0 ? 0 : os_ms_since(load_plain(&epoch->closed_ms));
     stats->recycled_runs = counter_get(&epoch->recycled_runs);
     add_survivors(epoch, stats);
-    struct epoch *handles = epoch_serving(epoch);
-    if (handles != NULL && epoch_word_state(load_seq_cst(&handles->word)) != EPOCH_FREE) {
-        add_survivors(handles, stats);
-    }
     return epoch_word_state(word) != EPOCH_FREE && epoch_same_generation(word, load_seq_cst(&epoch->word)) &&
            epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE;
 }
 
 TSLAB_API enum tslab_status tslab_epoch_stats_get(tslab_epoch value, struct tslab_epoch_stats *stats)
 {
-    struct epoch *epoch = epoch_is_hidden(value.id) ? NULL : epoch_by_value(value.id);
+    struct epoch *epoch = epoch_by_value(value.id);
     if (epoch == NULL || stats == NULL) {
         return epoch == NULL ? TSLAB_STALE : TSLAB_INVALID;
     }
@@ -80,13 +76,11 @@ TSLAB_API enum tslab_status tslab_epoch_stats_get(tslab_epoch value, struct tsla
     return TSLAB_OK;
 }
 
-/* The first record from an index on that is not FREE and does not serve the handles of another one. The index receives
- * the one behind it. NULL: there are no more. */
-static struct epoch *next_of_users(uint32_t *from)
+/* The first record from an index on that is not FREE. The index receives the one behind it. NULL: there are no more. */
+static struct epoch *next_not_free(uint32_t *from)
 {
     struct epoch *epoch = epoch_next(from);
-    while (epoch != NULL &&
-           (epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE || load_plain(&epoch->owner) != NULL)) {
+    while (epoch != NULL && epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE) {
         epoch = epoch_next(from);
     }
     return epoch;
@@ -95,7 +89,7 @@ static struct epoch *next_of_users(uint32_t *from)
 /* As epochs_describe, in the gate. */
 static bool epochs_next(uint32_t *from, struct tslab_epoch_stats *entry)
 {
-    for (struct epoch *epoch; (epoch = next_of_users(from)) != NULL;) {
+    for (struct epoch *epoch; (epoch = next_not_free(from)) != NULL;) {
         if (epoch_describe(epoch, entry)) {
             return true;
         }
@@ -127,7 +121,7 @@ TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capa
     size_t more = 0;
     /* Only a full array leaves epochs untold. Where there was room, epochs that are new since the look are not counted,
      * because they have no entry. */
-    while (n == capacity && next_of_users(&from) != NULL) {
+    while (n == capacity && next_not_free(&from) != NULL) {
         more++;
     }
     return n + more;

@@ -89,9 +89,8 @@ static void add_epochs(struct total_figures *stats)
     uint32_t at = 0;
     for (const struct epoch *epoch; (epoch = epoch_next(&at)) != NULL;) {
         const enum epoch_state state = epoch_word_state(load_seq_cst(&epoch->word));
-        const bool users = load_plain(&epoch->owner) == NULL; /* false: it serves the handles of another one */
-        stats->epochs_open += users && state == EPOCH_OPEN;
-        stats->epochs_draining += users && state == EPOCH_DRAINING;
+        stats->epochs_open += state == EPOCH_OPEN;
+        stats->epochs_draining += state == EPOCH_DRAINING;
         chunks += counter_get(&epoch->chunks);
         granules += epoch_passed(epoch);
     }
@@ -232,9 +231,8 @@ static void add_slabs(struct class_figures *figures, unsigned class)
     figures->outbox_bytes = held.outbox * size;
     figures->exchange_bytes = exchange_slots(class) * size;
     figures->claimed_bytes = held.claimed * size;
-    figures->retired_bytes = held.retired * size;
     figures->cached_bytes = figures->magazine_bytes + figures->stock_bytes + figures->outbox_bytes +
-                            figures->exchange_bytes + figures->claimed_bytes + figures->retired_bytes;
+                            figures->exchange_bytes + figures->claimed_bytes;
     invariant(figures->slabs_full + figures->slabs_empty <= figures->slabs_net);
     figures->slabs_partial = figures->slabs_net - figures->slabs_full - figures->slabs_empty;
     figures->live = not_below_zero(used, figures->cached_bytes / size);

@@ -5,6 +5,7 @@
 #include "common/metadata.h"
 #include "common/trace.h"
 #include "os/os.h"
+#include "slab/handle_table.h"
 #include "space/depot.h"
 #include "space/limit.h"
 
@@ -118,12 +119,6 @@ struct epoch *epoch_by_value(uint64_t value)
     }
     const uint64_t word = load_seq_cst(&epoch->word);
     return epoch_same_generation(word, value) && epoch_word_state(word) != EPOCH_FREE ? epoch : NULL;
-}
-
-bool epoch_is_hidden(uint64_t value)
-{
-    const struct epoch *epoch = epoch_by_value(value);
-    return epoch != NULL && load_plain(&epoch->owner) != NULL;
 }
 
 static bool record_is_gone(const struct epoch_block *block, uint32_t at)
@@ -471,6 +466,7 @@ struct hold *epoch_link_hold(struct epoch *epoch)
     invariant(load_plain(&hold->holder) == HOLD_TAKEN && cursor_start(&hold->cursor) == NULL);
     hold->heap = NULL;
     hold->filled_kib = 0;
+    hold->free_entry = hold->free_entries = 0;
     store_release(&hold->next, epoch_first_hold(epoch));
     store_release(&epoch->holds, hold);
     return hold;
@@ -519,7 +515,6 @@ noinline void epoch_refuses(const struct epoch *epoch, uint32_t units)
 {
     const uint32_t limit = load_plain(&epoch->limit_units);
     const uint64_t own = counter_get(&epoch->run_units);
-    const struct epoch *const owner = load_plain(&epoch->owner); /* whose handles it serves */
     const bool by_label = epoch->label_quota != NULL && (epoch->quota == NULL || quota_allows(epoch->quota, units));
     const struct quota *const shared = by_label ? &epoch->label_quota->quota : epoch->quota;
     const bool is_own = (limit != 0 && own + units > limit) || shared == NULL;
@@ -533,10 +528,10 @@ noinline void epoch_refuses(const struct epoch *epoch, uint32_t units)
         .limit_bytes = (is_own ? limit : load_plain(&shared->limit_units)) << UNIT_SHIFT,
         .used_bytes = used << UNIT_SHIFT,
         .wanted_bytes = (uint64_t)units << UNIT_SHIFT,
-        .epoch = epoch_value(owner != NULL ? owner : epoch),
+        .epoch = epoch_value(epoch),
         .count = by_label && !is_own ? &epoch->label_quota->refusals : &limits.epoch_refusals,
     };
-    (void)epoch_label(owner != NULL ? owner : epoch, refusal.label);
+    (void)epoch_label(epoch, refusal.label);
     if (refusal.limit_bytes != 0) { /* 0: it was lifted meanwhile */
         limit_note_refusal(&refusal);
     }
@@ -604,10 +599,6 @@ void epoch_unlink_run(struct epoch *epoch, uint32_t first)
     store_relaxed(&run->word, SLAB_EMPTY);
 }
 
-/* The recursion is two deep at most: an epoch that serves the handles of another one unpins that one, which serves
- * none. */
-/* NOLINTBEGIN(misc-no-recursion) */
-
 /* Retires a record that nothing refers to any more. Its chunks are empty and go to the depot. A record that its closing
  * thread keeps warm retires elsewhere (ending.c). */
 static void epoch_retire(struct epoch *epoch)
@@ -618,14 +609,11 @@ static void epoch_retire(struct epoch *epoch)
         hold_drop_chunk(hold);
     }
     epoch_unlink_holds(epoch);
-    struct epoch *owner = load_plain(&epoch->owner);
+    handle_table_drop(&epoch->handles);
     const uint64_t word = load_plain(&epoch->word);
     trace_epoch_end(epoch_generation(word) | epoch->id);
     store_seq_cst(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     epoch_put_record(epoch);
-    if (owner != NULL) {
-        epoch_unpin(owner);
-    }
 }
 
 void epoch_unpin(struct epoch *epoch)
@@ -635,8 +623,6 @@ void epoch_unpin(struct epoch *epoch)
         epoch_retire(epoch);
     }
 }
-
-/* NOLINTEND(misc-no-recursion) */
 
 void epoch_recycle_run(struct epoch *epoch, uint32_t first)
 {

@@ -42,6 +42,7 @@
 #include "os/lock.h"
 #include "slab/chunk.h"
 
+struct handle_table;
 struct heap;
 struct thread;
 struct partial_list;
@@ -72,10 +73,11 @@ struct hold {
     _Atomic(struct heap *) kept_heap; /* the heap of this hold, made when it was first needed */
     struct hold *real;                /* the hold itself, except in an echo */
     /* Private to the holder. */
-    struct hold *serving; /* a hold of the epoch that serves handles, kept until this scope ends; NULL: none */
-    uint32_t nested;      /* how often the scope was entered once more; in an echo, how often it was entered */
-    uint32_t filled_kib;  /* KiB of chunks and large runs in this life of the epoch, up to a limit (epoch_alloc.c) */
-    struct hold *outer;   /* the scope around this one */
+    uint32_t nested;     /* how often the scope was entered once more; in an echo, how often it was entered */
+    uint32_t filled_kib; /* KiB of chunks and large runs in this life of the epoch, up to a limit (epoch_alloc.c) */
+    struct hold *outer;  /* the scope around this one */
+    uint32_t free_entry,
+        free_entries; /* the first of the entries for handles that it keeps, 0: none; and their number */
 
     /* What the holder works with, on a cache line that other threads leave alone. */
     _Alignas(CACHE_LINE) struct cursor cursor;
@@ -116,8 +118,7 @@ struct epoch {
     atomic_u64 parent, instance;
     atomic_u64 opened_ms, closed_ms;
     atomic_u64 label[EPOCH_LABEL_BYTES / sizeof(uint64_t)];
-    _Atomic(struct epoch *) handles; /* the epoch that serves its objects with handles; open while this one is */
-    _Atomic(struct epoch *) owner;   /* in an epoch that serves handles: the epoch that it serves and pins */
+    _Atomic(struct handle_table *) handles; /* its objects with handles; NULL until there are some */
 
     struct epoch *next_idle; /* links warm records, and, in the child of a fork, closed epochs for a moment */
     struct epoch *root; /* the record with the quota of its instance, also while it is warm; NULL: it has none. Written
@@ -237,26 +238,6 @@ always_inline uint64_t epoch_value(const struct epoch *epoch)
     return epoch_generation(load_plain(&epoch->word)) | epoch->id;
 }
 
-/* The epoch that serves the handles of this one. NULL: there is none, or none any more. */
-always_inline struct epoch *epoch_serving(const struct epoch *epoch)
-{
-    struct epoch *handles = load_acquire(&epoch->handles);
-    return unlikely(handles != NULL) && load_plain(&handles->owner) == epoch ? handles : NULL;
-}
-
-/* The value of that epoch. 0: there is none, or none any more. A record that has retired still names the epoch that it
- * served, until it serves another one. Its word is written last then, and so is read first here: a value of this look
- * is never that of the other epoch. */
-always_inline uint64_t epoch_serving_value(const struct epoch *epoch)
-{
-    const struct epoch *const handles = load_acquire(&epoch->handles);
-    if (likely(handles == NULL)) {
-        return 0;
-    }
-    const uint64_t word = load_acquire(&handles->word);
-    return load_plain(&handles->owner) == epoch ? epoch_generation(word) | handles->id : 0;
-}
-
 always_inline struct hold *epoch_first_hold(const struct epoch *epoch)
 {
     return load_acquire(&epoch->holds);
@@ -334,9 +315,6 @@ always_inline struct epoch *epoch_existing(uint32_t id)
 
 /* The record that a value names, if it is of the same generation and not FREE; else NULL. No gate. */
 struct epoch *epoch_by_value(uint64_t value);
-
-/* Whether the value names an epoch that serves the handles of another one. Users are never given such a value. */
-bool epoch_is_hidden(uint64_t value);
 
 /* The first record from the index *at on that is out of the pool: its epoch is not FREE, or a thread keeps it warm, or
  * it was taken just now. *at receives the index behind it. NULL: there are no more. So a walk costs a look at one word

@@ -5,7 +5,6 @@
 #include "common/metadata.h"
 #include "common/trace.h"
 #include "os/fatal.h"
-#include "slab/generation.h"
 #include "space/depot.h"
 #include "space/pages.h"
 
@@ -213,9 +212,6 @@ static void partial_settle(struct afterwards *after)
             invariant(word_state(word) == SLAB_EMPTY && slab->units == class_geometry[word_class(word)].units);
             invariant(load_plain(&slab->full) == class_geometry[word_class(word)].words);
             struct epoch *epoch = epoch_existing(word_epoch(word));
-            if (tag_has_handles(unit_tag(run_index(slab)))) {
-                generation_end(run_index(slab), word_class(word));
-            }
             slab_untag(slab, word_class(word));
             invariant(epoch->id == word_epoch(word));
             trace_slab_recycle(arena_address(run_index(slab)), class_geometry[word_class(word)].size, epoch->id);

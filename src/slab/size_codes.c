@@ -1,4 +1,4 @@
-/* Clears codes in whole words, by atomic stores: a thread with an old handle may look at them at any time. */
+/* Clears codes in whole words, by atomic stores: the free of a wild pointer may look at them at any time. */
 #include "slab/size_codes.h"
 
 #include "space/live_bits.h"

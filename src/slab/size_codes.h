@@ -1,10 +1,9 @@
 /* Codes: a byte for each granule of the arena, out of line.
  *
  * In a chunk (chunk.h) the byte is the size code of the object that starts at the granule. It is 0 where no object
- * starts, and after the object's free. In a slab whose objects have handles (generation.h) the bytes of a slot hold its
- * generation. In all other runs codes are 0.
+ * starts, and after the object's free. In all other runs codes are 0.
  *
- * Threads: any; chunk.h and generation.h say which thread may write which code. */
+ * Threads: any; chunk.h says which thread may write which code. */
 #ifndef TSLAB_SLAB_SIZE_CODES_H
 #define TSLAB_SLAB_SIZE_CODES_H
 

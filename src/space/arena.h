@@ -49,7 +49,6 @@ enum {
     AFFINITY_PROCESS = 2,
     AFFINITY_FIRST_HEAP = 16,
     AFFINITY_EPOCH = 1 << 23,    /* plus the id of the epoch */
-    AFFINITY_HANDLE = 1 << 22,   /* in addition: objects of the slab have handles */
     AFFINITY_OF_EPOCH = 1 << 21, /* in place of these, plus a number: a heap of an epoch, not of a thread */
 };
 
@@ -63,7 +62,6 @@ struct unit {
 struct revisit {
     atomic_u32 queued;     /* 1 while on a revisit queue, or about to be */
     atomic_u32 queue_next; /* belongs to the queue while queued */
-    uint32_t generation;   /* the highest generation of handles that a place in the unit has had (generation.h) */
     uint32_t samples;      /* sampled objects that live in the unit of a slab; under the samples' lock (samples.h) */
 };
 
@@ -271,13 +269,6 @@ always_inline uint32_t arena_tag(const void *p)
 {
     const size_t unit = arena_unit(p);
     return arena_has_unit(unit) ? unit_tag(unit) : TAG_NONE;
-}
-
-/* Whether the tag is that of a slab whose objects have handles. */
-always_inline bool tag_has_handles(uint32_t tag)
-{
-    const uint32_t both = tag_of(0, AFFINITY_EPOCH | AFFINITY_HANDLE);
-    return (tag & both) == both && tag_class(tag) != 0;
 }
 
 #endif

@@ -122,8 +122,7 @@ static struct traffic heap_traffic(const struct heap *heap, unsigned class)
 
 static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
 {
-    return slots + counter_get(&hc->stock.slots) + counter_get(&hc->outbox_slots) + counter_get(&hc->retired_slots) +
-           bit_count(load_plain(&hc->claimed));
+    return slots + counter_get(&hc->stock.slots) + counter_get(&hc->outbox_slots) + bit_count(load_plain(&hc->claimed));
 }
 
 /* The pages of n slots side by side that were never touched. Where pages are no parts of slots, those at the ends may
@@ -151,7 +150,6 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
     held->stock += counter_get(&hc->stock.slots);
     held->outbox += counter_get(&hc->outbox_slots);
     held->claimed += claimed;
-    held->retired += counter_get(&hc->retired_slots);
     held->magazine_untouched += never_touched(class, min_size(left, traffic.slots));
 }
 
@@ -523,49 +521,4 @@ void heap_operation_end(struct heap *heap)
     reclaim_step();
     holes_tick();
     gate_unlock(heap->gate);
-}
-
-/* Retired slots wait in trays of the pool, a list for each class. */
-
-bool heap_retire(struct heap *heap, unsigned class, void *p)
-{
-    invariant(slot_starts(p, class));
-    gate_lock(heap->gate);
-    heap_use(heap, class);
-    struct heap_class *hc = heap_part(heap, class);
-    if (hc->retired == NULL || hc->retired->count == hc->retired->length) {
-        struct tray *const tray = tray_take(TRAY_MOST);
-        if (tray != NULL) {
-            tray->next = hc->retired;
-            hc->retired = tray;
-        }
-    }
-    counter_add(&hc->counters.remote_frees, 1); /* the slot was counted as allocated, but no user has it */
-    const bool kept = hc->retired != NULL && hc->retired->count < hc->retired->length;
-    if (kept) {
-        tray_places(hc->retired)[++hc->retired->count] = p;
-        counter_add(&hc->retired_slots, 1);
-    } else {
-        flush_slots(class, &p, 1);
-    }
-    gate_unlock(heap->gate);
-    return kept;
-}
-
-void heap_unretire(struct heap *heap)
-{
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        struct heap_class *hc = heap_part(heap, c);
-        if (!heap_uses(heap, c)) {
-            continue;
-        }
-        while (hc->retired != NULL) {
-            struct tray *const tray = hc->retired;
-            hc->retired = tray->next;
-            flush_slots(c, tray_places(tray) + 1, tray->count);
-            counter_sub(&hc->retired_slots, tray->count);
-            tray_put(tray);
-        }
-        invariant(counter_get(&hc->retired_slots) == 0);
-    }
 }

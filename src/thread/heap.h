@@ -53,7 +53,7 @@ struct class_counters {
 /* The slots of one class that heaps have, by place, and how many of their bytes have no pages, because they were never
  * handed out. Claimed slots may have none either: the slab knows (pages.h). */
 struct class_held {
-    uint64_t magazine, stock, outbox, claimed, retired;
+    uint64_t magazine, stock, outbox, claimed;
     uint64_t magazine_untouched;
 };
 
@@ -83,13 +83,11 @@ struct heap_class {
     char *claimed_start;      /* the address of that word's first slot */
     bool claimed_fresh;       /* the slots of that word were never handed out, and read as zero */
     uint16_t quarters;        /* of a slot, that the next refill takes; 0: it is the first one */
-    atomic_u32 retired_slots; /* the number of slots in `retired` */
     struct stock_class stock; /* full trays */
     struct tray *spare;       /* an empty tray for the next one that goes to the stock; NULL: none */
     void **outbox;            /* the places of a tray for slots of other heaps' affinity; NULL: none */
     atomic_u32 outbox_slots;  /* how many slots it has */
     uint32_t outbox_limit;    /* how many it takes */
-    struct tray *retired;     /* trays of slots that are not handed out again while the heap has them (heap_retire) */
     uint64_t fresh;           /* see heap_is_fresh. Owned */
     uint64_t served;          /* slots that the magazine had handed out when its count was placed last. Owned */
     uint32_t changes;         /* samples.changes at that time (sampling.h) */
@@ -270,7 +268,7 @@ void heap_operation_end(struct heap *heap);
  * holder's gate. */
 bool heap_flush_idle(struct heap *heap);
 
-/* Gives back everything that the heap caches except retired slots, and detaches its slabs. In a gate: that of the
+/* Gives back everything that the heap caches and detaches its slabs. In a gate: that of the
  * holder, or of a thread that has claimed the hold. */
 void heap_empty(struct heap *heap);
 
@@ -283,15 +281,7 @@ always_inline bool heap_may_exchange(const struct heap *heap, unsigned class)
     return heap->epoch == &epoch_process && !class_geometry[class].shares_lines;
 }
 
-/* The slots in magazine, stock, outbox and claimed word, and the retired ones. Any thread, as with heap_add. */
+/* The slots in magazine, stock, outbox and claimed word. Any thread, as with heap_add. */
 uint64_t heap_cached(const struct heap *heap, unsigned class);
-
-/* Puts aside a slot that was just allocated and cannot be used, because the generations of its place are used up
- * (generation.h). The heap keeps it until heap_unretire. False: no memory, and the slot went back to its slab. Enters
- * the gate. */
-bool heap_retire(struct heap *heap, unsigned class, void *p);
-
-/* Gives back the slots that were put aside. In the gate. */
-void heap_unretire(struct heap *heap);
 
 #endif

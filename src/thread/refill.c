@@ -6,7 +6,6 @@
 #include "os/fatal.h"
 #include "os/os.h"
 #include "slab/epoch_record.h"
-#include "slab/generation.h"
 #include "space/depot.h"
 #include "space/reclaim.h"
 #include "thread/exchange.h"
@@ -26,26 +25,6 @@ enum {
 static bool heap_is_open(const struct heap *heap)
 {
     return epoch_word_state(load_plain(&heap->epoch->word)) == EPOCH_OPEN;
-}
-
-/* Takes a run for a slab. A slab with handles needs a run whose places have generations left. Runs without any are held
- * back meanwhile, so that the depot does not return them again. 0: no memory. */
-static uint32_t run_for_slab(const struct heap *heap, uint32_t units, bool *clean)
-{
-    const bool has_handles = (heap->epoch->affinity & AFFINITY_HANDLE) != 0;
-    uint32_t used_up = 0;
-    uint32_t first;
-    while ((first = reclaim_take_to_fill(units, clean)) != 0 && has_handles && !generation_begin(first, units)) {
-        arena.runs[first].next = used_up;
-        used_up = first;
-    }
-    while (used_up != 0) {
-        const uint32_t next = arena.runs[used_up].next;
-        depot_put(used_up, units, false);
-        used_up = next;
-    }
-    invariant(first == 0 || arena.runs[first].units == units);
-    return first;
 }
 
 /* Attaches a slab of the class that has slots, a partial one or a new one. False: no memory, or the epoch is closed. */
@@ -68,7 +47,8 @@ static bool attach_slab(struct heap *heap, unsigned class)
         return true;
     }
     bool clean;
-    const uint32_t first = epoch_allows(heap->epoch, geometry->units) ? run_for_slab(heap, geometry->units, &clean) : 0;
+    const uint32_t first =
+        epoch_allows(heap->epoch, geometry->units) ? reclaim_take_to_fill(geometry->units, &clean) : 0;
     if (first == 0) {
         return false;
     }

@@ -28,14 +28,10 @@ static uint32_t run_of(const void *p)
     return arena.units[arena_unit(p)].first;
 }
 
-/* The value of the epoch as users know it; 0: the process, or none. */
-static uint64_t epoch_of_users(const struct epoch *epoch)
+/* The value of the epoch; 0: the process, or none. */
+static uint64_t value_of(const struct epoch *epoch)
 {
-    if (epoch == NULL || epoch == &epoch_process) {
-        return 0;
-    }
-    const struct epoch *const owner = load_plain(&epoch->owner);
-    return epoch_value(owner != NULL ? owner : epoch);
+    return epoch == NULL || epoch == &epoch_process ? 0 : epoch_value(epoch);
 }
 
 static noinline void take_sample(struct thread *thread, struct sample *sample)
@@ -112,11 +108,9 @@ noinline void *sampling_count(struct heap *heap, unsigned class, void *p)
     }
     gate_unlock(heap->gate);
     if (is_sampled) {
-        struct sample sample = { .address = (uintptr_t)p,
-                                 .bytes = size,
-                                 .class = class,
-                                 .run = run_of(p),
-                                 .epoch = epoch_of_users(heap->epoch) };
+        struct sample sample = {
+            .address = (uintptr_t)p, .bytes = size, .class = class, .run = run_of(p), .epoch = value_of(heap->epoch)
+        };
         take_sample(heap->front.thread, &sample);
     }
     return p;
@@ -184,7 +178,7 @@ noinline void sampling_large(struct thread *thread, void *p, size_t before)
         const uint32_t id = large_epoch(p);
         struct sample sample = { .address = (uintptr_t)p,
                                  .bytes = bytes,
-                                 .epoch = id == 0 ? 0 : epoch_of_users(epoch_by_id(id)) };
+                                 .epoch = id == 0 ? 0 : value_of(epoch_by_id(id)) };
         if (before == 0 || samples_find((uintptr_t)p) == 0) {
             take_sample(thread, &sample);
             return;
@@ -203,7 +197,7 @@ noinline void sampling_in_chunk(struct thread *thread, const struct epoch *epoch
                              .bytes = chunk_usable(p),
                              .run = run_of(p),
                              .life = owned_load(&arena.runs[run_of(p)].life),
-                             .epoch = epoch_of_users(epoch) };
+                             .epoch = value_of(epoch) };
     invariant(arena_tag(p) == TAG_CHUNK && sample.life != 0);
     take_sample(thread, &sample);
 }

@@ -16,7 +16,7 @@
 #include "base/limits.h"
 
 struct tray {
-    struct tray *next; /* in a stock, an exchange, a list of retired slots, or the pool */
+    struct tray *next; /* in a stock, an exchange, or the pool */
     uint32_t count;    /* the slots in it; what a magazine or an outbox has, it counts itself */
     uint32_t length;   /* the most slots that it can have */
 };

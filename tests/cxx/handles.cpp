@@ -208,19 +208,16 @@ void handles_are_keys()
         CHECK(set.count(handle) == 1 && handle.destroy(epoch));
 }
 
-// The largest objects that handles serve.
+// Objects of any size have handles.
 void large_objects()
 {
     struct Large {
-        unsigned char bytes[32 * 1024];
+        unsigned char bytes[1 << 20];
     };
     tslab::epoch epoch;
     auto handle = tslab::handle<Large>::create(epoch);
     std::memset(handle.get(epoch)->bytes, 9, sizeof(Large));
     CHECK(handle.get(epoch)->bytes[sizeof(Large) - 1] == 9 && handle.destroy(epoch));
-    void *place = nullptr;
-    errno = 0;
-    CHECK(tslab_handle_malloc(epoch, sizeof(Large) + 1, &place).id == 0 && errno == EINVAL);
 }
 
 } // namespace

@@ -149,7 +149,7 @@ static void an_instance_has_one_for_all(void)
     STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
 }
 
-/* Objects with handles lie in an epoch of their own, which shares the limit. */
+/* Objects with handles count like others. */
 static void handles_count_too(void)
 {
     const tslab_instance instance = tslab_instance_open("limited");

@@ -361,7 +361,7 @@ static void trap_faults_at_a_later_touch(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(trapped_sizes); i++) {
         for (size_t way = 0; way < COUNT_OF(touches); way++) {
-            for (int handle = 0; handle <= (trapped_sizes[i] <= 32 * KILOBYTE); handle++) {
+            for (int handle = 0; handle < 2; handle++) {
                 const struct trap trap = { trapped_sizes[i], touches[way], handle != 0 };
                 const struct child child = child_run(touch_what_is_trapped, &trap);
                 assert_string_equal(child.said, "touching");

@@ -373,7 +373,7 @@ static void what_becomes_of_epochs_is_counted(void)
     check_epochs(&before, 5, 5, 0);
     tslab_epoch epoch = opened(), inside = opened();
     void *const p = filled(epoch, 100, 1);
-    (void)tslab_handle_malloc(epoch, 100, NULL); /* its own record is no epoch of the user's */
+    (void)tslab_handle_malloc(epoch, 100, NULL);
     enter(inside);
     STATUS(tslab_epoch_advance(&inside, 0, NULL), TSLAB_OK);
     check_epochs(&before, 8, 6, 0);
@@ -562,8 +562,7 @@ static void one_may_look_at_any_time(void)
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }
 
-/* Handles have records, lists and a heap of their own: each epoch here makes new ones, and all of them are found by who
- * looks without having heard of them. */
+/* Each epoch here has a record and a table of handles, and all of them are found by a thread that looks. */
 enum { GROWN = 300 };
 
 static atomic_bool grown;
@@ -980,7 +979,7 @@ static void writing_does_not_allocate(void)
     STATUS(tslab_stats_print(-1), TSLAB_INVALID);
 }
 
-/* Epochs are counted by their state, and those that serve handles are the user's epochs no more than once. */
+/* Epochs are counted by their state. */
 static void epochs_are_counted(void)
 {
     enum { OPEN = 5, DRAINING = 3 };

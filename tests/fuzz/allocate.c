@@ -267,15 +267,10 @@ void allocate_in_epoch(const struct operation *operation)
 
 static void allocate_handle(struct model *model, size_t size, bool wants_address)
 {
-    enum { LARGEST = 32 * 1024 };
     errno = 0;
     void *p = NULL;
     const tslab_handle handle = tslab_handle_malloc(value_of(model), size, wants_address ? &p : NULL);
     CHECK(handle.id != 0 || p == NULL);
-    if (size > LARGEST) {
-        CHECK(handle.id == 0 && errno == EINVAL);
-        return;
-    }
     if (handle.id != 0 && !wants_address) {
         p = tslab_handle_get(value_of(model), handle);
         CHECK(p != NULL);

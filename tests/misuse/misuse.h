@@ -17,9 +17,8 @@ enum {
     DOUBLE_OR_WILD = 1 << 3,
     FOREIGN = 1 << 4,
     INTERIOR = 1 << 5,
-    NO_HANDLE = 1 << 6,
-    BEYOND_THE_END = 1 << 7,
-    WRITTEN_AFTER_FREE = 1 << 8,
+    BEYOND_THE_END = 1 << 6,
+    WRITTEN_AFTER_FREE = 1 << 7,
 };
 
 static const struct {
@@ -30,7 +29,6 @@ static const struct {
     { DOUBLE_OR_WILD, "double or wild free of" },
     { FOREIGN, "free of a foreign pointer" },
     { INTERIOR, "free of an interior pointer" },
-    { NO_HANDLE, "free, without its handle, of" },
     { BEYOND_THE_END, "write beyond the end of" },
     { WRITTEN_AFTER_FREE, "write after free into" },
 };

@@ -128,18 +128,6 @@ static void overflow_in_epoch(void)
     tslab_free(p);
 }
 
-static void overflow_with_handle(void)
-{
-    const tslab_epoch epoch = tslab_epoch_open(&labelled);
-    void *p;
-    void *q;
-    const tslab_handle handle = tslab_handle_malloc(epoch, 64, &p);
-    CHECK(handle.id != 0 && tslab_handle_malloc(epoch, 64, &q).id != 0 && (char *)q - (char *)p == 64);
-    memset(p, 0x77, 65);
-    CHECK(*(char *)q == 0x77);
-    CHECK(tslab_handle_free(epoch, handle) == TSLAB_OK);
-}
-
 /* The bytes that describe the committed units. */
 static size_t tables_copy(char **copy)
 {
@@ -698,7 +686,6 @@ static const struct misuse cases[] = {
     MISUSE(overflow_seen_by_realloc, COMPLETES, BEYOND_THE_END),
     MISUSE(overflow_seen_by_usable_size, COMPLETES, BEYOND_THE_END),
     MISUSE(overflow_in_epoch, COMPLETES, BEYOND_THE_END),
-    MISUSE(overflow_with_handle, COMPLETES, COMPLETES),
     MISUSE(overflow_of_64_kib, COMPLETES, BEYOND_THE_END),
     MISUSE(overflow_beyond_the_arena, FAULTS, FAULTS),
     MISUSE_OF(100000, overflow_of_large_into_slack, COMPLETES, BEYOND_THE_END),

@@ -8,7 +8,6 @@
 #include "malloc/handle.h"
 #include "memory.h"
 #include "scheduler.h"
-#include "slab/generation.h"
 #include "space/depot.h"
 #include "space/live_bits.h"
 #include "space/trap.h"
@@ -381,7 +380,7 @@ static void free_in_chunk(const struct thread *thread, int actor)
 {
     struct hold *hold = thread->scope == NULL ? NULL : thread->scope->real;
     struct object *object = world_held_by(actor, true);
-    if (hold == NULL || object == NULL || !chunk_is_own(&hold->cursor, object->address)) {
+    if (hold == NULL || object == NULL || object->handle != 0 || !chunk_is_own(&hold->cursor, object->address)) {
         return;
     }
     world_check_stamp(object);
@@ -392,13 +391,6 @@ static void free_in_chunk(const struct thread *thread, int actor)
     sim_chunk_free(&hold->cursor, object->address);
     world_died(object);
     world_land(flight);
-}
-
-/* Whether the slot at p is lent: its codes say to which handle. */
-static bool is_lent(const void *p)
-{
-    const uint32_t tag = load_plain(&arena.units[arena_unit(p)].tag);
-    return tag_has_handles(tag) && (load_plain(place_word(p)) & PLACE_LENT) != 0;
 }
 
 static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
@@ -418,13 +410,10 @@ static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
         }
         return;
     }
-    if (has_ended(value) || !is_lent(p)) { /* in this order: nobody may look into what ended */
-        if (!has_ended(value)) {
-            sim_fail("a new handle names nothing");
-        }
+    if (has_ended(value)) {
         return;
     }
-    struct object *object = world_born(actor, live_bits_born(p), class_geometry[CLASS_1024].size);
+    struct object *object = world_born(actor, p, class_geometry[CLASS_1024].size);
     if (ledger->handle_count == HANDLES_MAX) {
         sim_fail("too many handles");
     }
@@ -439,7 +428,7 @@ static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
     object->handle = ++ledger->handle_count;
 }
 
-static void free_handle(struct thread *thread, int actor, int number)
+static void free_handle(int actor, int number)
 {
     struct epoch_ledger *ledger = &world.epochs;
     if (number >= (int)ledger->handle_count) {
@@ -455,7 +444,7 @@ static void free_handle(struct thread *thread, int actor, int number)
         object->leaves = true;
         ledger->handles[number].leaves = true;
     }
-    const bool freed = handle_free(thread, ledger->handles[number].epoch, ledger->handles[number].handle);
+    const bool freed = handle_free(ledger->handles[number].epoch, ledger->handles[number].handle);
     world_land(flight);
     struct object *const now = ledger->handles[number].object;
     if (freed && now == NULL) {
@@ -587,7 +576,7 @@ bool epochs_operate(int actor, char what, int number)
         alloc_with_handle(thread, actor, *epochs_value(number));
         break;
     case 'D':
-        free_handle(thread, actor, number);
+        free_handle(actor, number);
         break;
     case 'J':
         look_at_handle(number);
@@ -803,17 +792,6 @@ static unsigned count_runs(const struct epoch *epoch)
     return runs;
 }
 
-/* Other epochs that serve the handles of this one pin it. */
-static unsigned count_served(const struct epoch *epoch)
-{
-    unsigned n = 0;
-    for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
-        const struct epoch *other = epochs_record(id);
-        n += other != NULL && epoch_word_state(word_of(other)) != EPOCH_FREE && load_plain(&other->owner) == epoch;
-    }
-    return n;
-}
-
 static const char *check_holds(uint32_t id, const struct epoch *epoch)
 {
     const enum epoch_state state = epoch_word_state(word_of(epoch));
@@ -828,7 +806,7 @@ static const char *check_holds(uint32_t id, const struct epoch *epoch)
         bool inside = holder == HOLD_IDLE || holder == HOLD_TAKEN;
         for (unsigned i = 0; !inside && i < world_record_count; i++) {
             for (const struct hold *scope = world_records[i]->scope; scope != NULL; scope = scope->outer) {
-                inside |= (scope == hold || scope->serving == hold) && holder == world_records[i];
+                inside |= scope == hold && holder == world_records[i];
             }
         }
         if (!inside) {
@@ -855,7 +833,7 @@ static const char *check_epoch(uint32_t id, struct epoch *epoch)
     if (state == EPOCH_FINISHING) {
         return WRONG("epoch %u is stranded: nobody finishes it", id);
     }
-    const unsigned pins = count_runs(epoch) + count_served(epoch) + (state != EPOCH_DRAINING);
+    const unsigned pins = count_runs(epoch) + (state != EPOCH_DRAINING);
     if (load_plain(&epoch->pins) != pins) {
         return WRONG("epoch %u has %u pins, and should have %u", id, load_plain(&epoch->pins), pins);
     }
@@ -886,7 +864,7 @@ const char *epochs_end(struct thread *thread)
     for (unsigned i = 0; i < world.epochs.handle_count; i++) {
         const struct object *object = world.epochs.handles[i].object;
         if (object != NULL && !object->leaves) {
-            free_handle(thread, BUILDER, (int)i);
+            free_handle(BUILDER, (int)i);
         }
     }
     for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {

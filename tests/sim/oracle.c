@@ -332,7 +332,7 @@ static const char *check_runs(unsigned *lost)
                           : word_class(word) == CLASS_NONE ? epochs_check_run(unit, lost)
                                                            : check_slab(unit, lost);
         const uint32_t tag = load_plain(&arena.units[unit].tag);
-        const bool has_codes = is_slab && (tag == TAG_CHUNK || tag_has_handles(tag));
+        const bool has_codes = tag == TAG_CHUNK;
         bad = bad != NULL || has_codes ? bad : epochs_check_codes(unit, run->units);
         if (bad != NULL) {
             return bad;

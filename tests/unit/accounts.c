@@ -135,26 +135,6 @@ static void slots(const void *unused)
     HAS_NO(accounts, dirty_runs);
 }
 
-static void put_aside(const void *unused)
-{
-    (void)unused;
-    void *const p = tslab_malloc(64);
-    struct heap *const heap = front_current->heap;
-    const unsigned class = tag_class(arena_tag(p));
-    const struct accounts before = now();
-    if (TSLAB_CHECKED) {
-        return; /* what lives there is known, and a slot that is put aside was never an object */
-    }
-    CHECK(heap_retire(heap, class, p));
-    struct accounts accounts = now();
-    IS(accounts, retired, class_geometry[class].size);
-    IS(accounts, live_slots, before.live_slots.bytes - class_geometry[class].size);
-    gate_lock(heap->gate);
-    heap_unretire(heap);
-    gate_unlock(heap->gate);
-    HAS_NO(now(), retired);
-}
-
 /* Another thread, which rests when it has done something. */
 
 static pthread_barrier_t barrier;
@@ -378,8 +358,8 @@ static struct class_figures class_of(size_t size)
     struct class_figures stats;
     stats_class_get(class_of_size(size), &stats);
     CHECK(stats.size == slot_size(size));
-    const uint64_t cached = stats.magazine_bytes + stats.stock_bytes + stats.outbox_bytes + stats.exchange_bytes +
-                            stats.claimed_bytes + stats.retired_bytes;
+    const uint64_t cached =
+        stats.magazine_bytes + stats.stock_bytes + stats.outbox_bytes + stats.exchange_bytes + stats.claimed_bytes;
     CHECK(stats.slabs_full + stats.slabs_partial + stats.slabs_empty == stats.slabs_net);
     CHECK(stats.slabs_net == stats.slabs_new - stats.slabs_recycled);
     CHECK(cached == stats.cached_bytes);
@@ -458,7 +438,6 @@ static void locks(const void *unused)
     }
 SCENARIO(beginning)
 SCENARIO(slots)
-SCENARIO(put_aside)
 SCENARIO(others)
 SCENARIO(large)
 SCENARIO(empty)
@@ -471,10 +450,10 @@ SCENARIO(locks)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beginning), cmocka_unit_test(test_slots),           cmocka_unit_test(test_put_aside),
-        cmocka_unit_test(test_others),    cmocka_unit_test(test_large),           cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_chunks),    cmocka_unit_test(test_slabs_of_epochs), cmocka_unit_test(test_trapped),
-        cmocka_unit_test(test_classes),   cmocka_unit_test(test_locks),
+        cmocka_unit_test(test_beginning),       cmocka_unit_test(test_slots),   cmocka_unit_test(test_others),
+        cmocka_unit_test(test_large),           cmocka_unit_test(test_empty),   cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_slabs_of_epochs), cmocka_unit_test(test_trapped), cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_locks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,15 @@
-/* Handles, in the build whose generations have few bits: all of them are used up again and again, in every place. What
- * is promised is that no handle is ever followed once its object is gone; here it is enough that no two are ever equal,
- * and that a handle names its object exactly as long as that lives. */
+/* Handles, in the build whose tables have short blocks and whose entries have few tags: all of them are used up again
+ * and again. No two handles are equal, and a handle names its object exactly as long as that lives. */
 #include "check.h"
 #include "child.h"
 
+#include "common/metadata.h"
 #include "epoch/ending.h"
-#include "epoch/epoch_alloc.h"
+#include "epoch/scope.h"
 #include "epoch/survivors.h"
 #include "malloc/current_thread.h"
 #include "malloc/handle.h"
-#include "malloc/object.h"
-#include "slab/generation.h"
-#include "space/depot.h"
+#include "slab/handle_table.h"
 
 /* Where the scheduler of the simulation would switch threads. */
 void sim_point(void)
@@ -38,7 +36,6 @@ static uint64_t made(uint64_t epoch, void **p)
     int status;
     const uint64_t handle = handle_alloc(current_thread_get(), epoch, SIZE, p, &status);
     CHECK_SAY(handle != 0, "no handle: %d", status);
-    (void)object_begin(*p, SIZE);
     CHECK(handle_get(epoch, handle) == *p);
     for (size_t i = 0; i < given_count; i++) {
         CHECK_SAY(given[i].handle != handle, "handle %#llx was given twice", (unsigned long long)handle);
@@ -52,12 +49,12 @@ static uint64_t made(uint64_t epoch, void **p)
 static void refused(uint64_t epoch, uint64_t handle)
 {
     CHECK_SAY(handle_get(epoch, handle) == NULL, "%#llx is followed", (unsigned long long)handle);
-    CHECK(!handle_free(current_thread_get(), epoch, handle));
+    CHECK(!handle_free(epoch, handle));
 }
 
 static void freed(uint64_t epoch, uint64_t handle)
 {
-    CHECK(handle_free(current_thread_get(), epoch, handle));
+    CHECK(handle_free(epoch, handle));
     refused(epoch, handle);
 }
 
@@ -74,18 +71,11 @@ static void all_refused_but(uint64_t epoch, uint64_t handle)
 static uint64_t alive_in(uint64_t epoch)
 {
     struct thread *const thread = current_thread_get();
-    uint64_t alive = 0;
     struct survivors sum;
     gate_lock(&thread->gate);
-    struct epoch *const record = epoch_by_value(epoch);
-    survivors_count(record, &sum);
-    alive += sum.objects;
-    if (epoch_serving(record) != NULL) {
-        survivors_count(epoch_serving(record), &sum);
-        alive += sum.objects;
-    }
+    survivors_count(epoch_by_value(epoch), &sum);
     gate_unlock(&thread->gate);
-    return alive;
+    return sum.objects;
 }
 
 static void closed(uint64_t epoch, int status)
@@ -93,7 +83,7 @@ static void closed(uint64_t epoch, int status)
     CHECK(ending_close(current_thread_get(), epoch, false, NULL) == status);
 }
 
-static void case_one_place_after_the_other(const void *unused)
+static void case_one_after_the_other(const void *unused)
 {
     (void)unused;
     for (int inside = 0; inside < 2; inside++) {
@@ -101,7 +91,7 @@ static void case_one_place_after_the_other(const void *unused)
         if (inside) {
             CHECK(scope_enter(current_thread_get(), epoch) >= 0);
         }
-        for (size_t i = 0; i < 1500; i++) {
+        for (size_t i = 0; i < 100; i++) {
             void *p;
             const uint64_t handle = made(epoch, &p);
             all_refused_but(epoch, handle);
@@ -117,25 +107,20 @@ static void case_one_place_after_the_other(const void *unused)
     }
 }
 
-static void case_a_place_is_retired(const void *unused)
+/* An entry whose tags are used up is not used again, so a table has room for so many handles and no more. */
+static void case_tags_are_used_up(const void *unused)
 {
     (void)unused;
-    enum { ROUNDS = 2000 };
-    static void *places[ROUNDS];
     const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
-    for (size_t i = 0; i < ROUNDS; i++) {
-        const uint64_t handle = made(epoch, &places[i]);
+    size_t count = 0;
+    void *p;
+    int status;
+    for (uint64_t handle; (handle = handle_alloc(current_thread_get(), epoch, SIZE, &p, &status)) != 0; count++) {
+        CHECK_SAY(count < GIVEN_MAX, "handles without an end");
         freed(epoch, handle);
-        CHECK(alive_in(epoch) == 0);
     }
-    for (size_t i = 0; i < ROUNDS; i++) {
-        size_t lives = 0;
-        for (size_t n = 0; n < ROUNDS; n++) {
-            lives += places[n] == places[i];
-        }
-        CHECK_SAY(lives <= GENERATION_MOST, "a place was lent %zu times in one epoch", lives);
-    }
-    /* What is retired does not keep the epoch. */
+    CHECK(status == TSLAB_NO_MEMORY && alive_in(epoch) == 0);
+    CHECK_SAY(count == 15 << HANDLE_USE_BITS, "%zu handles", count);
     closed(epoch, TSLAB_OK);
     CHECK(epoch_by_value(epoch) == NULL);
 }
@@ -199,7 +184,7 @@ static void case_also_beside_an_instance(const void *unused)
 static void goes_on_in_a_child(const void *argument)
 {
     const uint64_t epoch = *(const uint64_t *)argument;
-    for (size_t i = 0; i < 100; i++) {
+    for (size_t i = 0; i < 50; i++) {
         void *p;
         const uint64_t handle = made(epoch, &p);
         all_refused_but(epoch, handle);
@@ -221,36 +206,25 @@ static void case_also_in_the_child_of_a_fork(const void *unused)
     goes_on_in_a_child(&epoch);
 }
 
-/* What serves no handle any more serves everything else. */
-static void case_units_that_are_used_up_are_not_lost(const void *unused)
+/* Tables of ended epochs serve the next ones. */
+static void case_tables_are_used_again(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_thread_get();
-    int status = TSLAB_OK;
-    for (unsigned round = 0; status == TSLAB_OK; round++) {
-        CHECK_SAY(round < 100 * 256 * GENERATION_MOST, "handles without an end");
-        const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
-        void *p;
-        int why;
-        const uint64_t handle = handle_alloc(thread, epoch, SIZE, &p, &why);
-        if (handle == 0) {
-            status = why;
-        } else {
-            (void)object_begin(p, SIZE);
-            freed(epoch, handle);
+    size_t warm = 0;
+    for (size_t round = 0; round < 200; round++) {
+        const uint64_t epoch = opened(round % 2 == 0 ? TSLAB_POLICY_DRAIN : TSLAB_POLICY_RELEASE);
+        for (size_t i = 0; i < 15; i++) {
+            void *p;
+            const uint64_t handle = made(epoch, &p);
+            CHECK(round % 2 == 1 || handle_free(epoch, handle));
         }
         closed(epoch, TSLAB_OK);
+        CHECK(epoch_by_value(epoch) == NULL);
+        if (round == 10) {
+            warm = counter_get(&meta_bytes);
+        }
     }
-    CHECK(status == TSLAB_NO_MEMORY);
-    const size_t empty = counter_get(&depot.units[RUN_DIRTY]) + counter_get(&depot.units[RUN_CLEAN]);
-    CHECK_SAY(empty >= 200, "%zu units are empty", empty);
-    const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
-    for (size_t i = 0; i < 200; i++) {
-        bool zero;
-        void *const p = epoch_alloc_in(thread, epoch, 4096, 1, &zero, &status);
-        CHECK(p != NULL);
-    }
-    CHECK(ending_release(thread, epoch, false, NULL) == TSLAB_OK);
+    CHECK_SAY(counter_get(&meta_bytes) == warm, "from %zu to %zu", warm, counter_get(&meta_bytes));
 }
 
 #define TEST(name)                                                                                                     \
@@ -260,22 +234,22 @@ static void case_units_that_are_used_up_are_not_lost(const void *unused)
         child_succeeds(case_##name, NULL, "");                                                                         \
     }
 
-TEST(one_place_after_the_other)
-TEST(a_place_is_retired)
+TEST(one_after_the_other)
+TEST(tags_are_used_up)
 TEST(the_next_epoch_goes_on)
 TEST(also_after_a_release)
 TEST(also_after_a_trap)
 TEST(also_beside_an_instance)
 TEST(also_in_the_child_of_a_fork)
-TEST(units_that_are_used_up_are_not_lost)
+TEST(tables_are_used_again)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_place_after_the_other),   cmocka_unit_test(a_place_is_retired),
+        cmocka_unit_test(one_after_the_other),         cmocka_unit_test(tags_are_used_up),
         cmocka_unit_test(the_next_epoch_goes_on),      cmocka_unit_test(also_after_a_release),
         cmocka_unit_test(also_after_a_trap),           cmocka_unit_test(also_beside_an_instance),
-        cmocka_unit_test(also_in_the_child_of_a_fork), cmocka_unit_test(units_that_are_used_up_are_not_lost),
+        cmocka_unit_test(also_in_the_child_of_a_fork), cmocka_unit_test(tables_are_used_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

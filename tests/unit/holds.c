@@ -9,9 +9,7 @@
 #include "epoch/scope.h"
 #include "malloc/current_thread.h"
 #include "malloc/fast.h"
-#include "malloc/handle.h"
 #include "malloc/object.h"
-#include "slab/generation.h"
 
 static size_t units_of_chunks(void)
 {
@@ -361,43 +359,6 @@ static void case_a_warm_record_keeps_its_chunk(const void *unused)
     }
 }
 
-/* Handles: which hold serves them, and what a pair costs. */
-
-static void pairs(struct thread *thread, uint64_t epoch, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        void *p;
-        int status;
-        const uint64_t handle = handle_alloc(thread, epoch, 1024, &p, &status);
-        CHECK(handle != 0);
-        (void)object_begin(p, 1024);
-        CHECK(handle_free(thread, epoch, handle));
-    }
-}
-
-static void case_a_scope_keeps_its_hold_for_handles(const void *unused)
-{
-    (void)unused;
-    struct thread *const thread = current_thread_get();
-    const uint64_t epoch = opened();
-    entered(thread, epoch);
-    CHECK(thread->scope->serving == NULL);
-    pairs(thread, epoch, 1);
-    struct hold *const scope = thread->scope, *const serving = scope->serving;
-    CHECK(serving != NULL && load_plain(&serving->holder) == thread);
-    entered(thread, epoch);
-    pairs(thread, epoch, 10);
-    left(thread, epoch);
-    CHECK(scope->serving == serving && load_plain(&serving->holder) == thread);
-    closed(epoch, TSLAB_PENDING);
-    int status;
-    void *p;
-    CHECK(handle_alloc(thread, epoch, 1024, &p, &status) == 0 && status == TSLAB_CLOSED);
-    left(thread, epoch);
-    CHECK(scope->serving == NULL && load_plain(&serving->holder) == HOLD_TAKEN);
-    CHECK(epoch_by_value(epoch) == NULL);
-}
-
 #define TEST(name)                                                                                                     \
     static void name(void **state)                                                                                     \
     {                                                                                                                  \
@@ -415,7 +376,6 @@ TEST(two_epochs_in_turns_take_two)
 TEST(where_plain_malloc_lands)
 TEST(an_inner_scope_advances)
 TEST(a_warm_record_keeps_its_chunk)
-TEST(a_scope_keeps_its_hold_for_handles)
 
 int main(void)
 {
@@ -430,7 +390,6 @@ int main(void)
         cmocka_unit_test(where_plain_malloc_lands),
         cmocka_unit_test(an_inner_scope_advances),
         cmocka_unit_test(a_warm_record_keeps_its_chunk),
-        cmocka_unit_test(a_scope_keeps_its_hold_for_handles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,2 +1,2 @@
-# malloc/handle.c: the free of a handle looks, then clears.
-s/!cas_acq_rel(place_word(p), &word, place_free(name.generation))/load_acquire(place_word(p)) != word || (store_release(place_word(p), place_free(name.generation)), false)/
+# slab/handle_table.c: the free of a handle looks at the entry, then writes it.
+/^void \*handle_table_end(/,/^}/s/!cas_acq_rel(&entry->word, &lent, lent & ~(uint64_t)ENTRY_LENT)/load_acquire(\&entry->word) != lent || (store_release(\&entry->word, lent \& ~(uint64_t)ENTRY_LENT), false)/

@@ -86,7 +86,6 @@ unsafe impl<T: Send + Sync> Sync for Table<T> {}
 
 impl<T> Table<T> {
     const FITS: () = {
-        assert!(size_of::<T>() <= 32 * 1024, "objects with handles are at most 32 KiB: box what is larger");
         assert!(align_of::<T>() <= NATURAL_ALIGNMENT, "objects with handles are aligned to 16 bytes at most");
     };
 
