@@ -46,12 +46,16 @@ endif()
 
 if(TSLAB_DROPIN)
     file(RELATIVE_PATH run_to_libdir ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-    configure_file(${PROJECT_SOURCE_DIR}/tools/tslab-run.in ${PROJECT_BINARY_DIR}/tslab-run @ONLY)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/tslab
+                                           ${PROJECT_SOURCE_DIR}/tools/tslab_tools/tslab-run)
+    file(READ ${PROJECT_SOURCE_DIR}/tools/tslab_tools/tslab-run launcher)
+    string(REGEX REPLACE "\nlibraries=[^\n]*" "\nlibraries=${run_to_libdir} suffix=.${tslab_interface_version} version=${PROJECT_VERSION}"
+                         launcher "${launcher}")
+    file(WRITE ${PROJECT_BINARY_DIR}/tslab-run "${launcher}")
     install(PROGRAMS ${PROJECT_BINARY_DIR}/tslab-run TYPE BIN)
 
     # The command `tslab` finds its package from where it lies.
     file(RELATIVE_PATH run_to_data ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/tslab)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/tslab)
     file(READ ${PROJECT_SOURCE_DIR}/tools/tslab launcher)
     string(REPLACE ../share/tslab ${run_to_data} launcher "${launcher}")
     file(WRITE ${PROJECT_BINARY_DIR}/tslab "${launcher}")

@@ -13,7 +13,6 @@ import sys
 from dataclasses import dataclass
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-RUN_FLAGS = {"--checked": "end the program at misuse of memory", "--help": "show the usage", "--version": "show the version"}
 FILES = re.compile(r"FILE|PATH|DIRECTORY")
 
 
@@ -116,13 +115,11 @@ def bash(found):
         elif place and place.is_file:
             yield f"    {command.name}:*) _tslab_files ;;"
     yield "    esac\n}"
-    yield "_tslab_run() {"
-    yield "    local word=${COMP_WORDS[COMP_CWORD]} at=1"
-    yield "    COMPREPLY=()"
-    yield "    while [ \"$at\" -lt \"$COMP_CWORD\" ]; do"
-    yield "        case ${COMP_WORDS[at]} in --checked | --) at=$((at + 1)) ;; *) break ;; esac"
-    yield "    done"
-    yield f"    case $COMP_CWORD:$word in 1:-*) _tslab_words '{' '.join(RUN_FLAGS)}' ;; *) _tslab_program $at ;; esac"
+    yield "_tslab_run() {  # the same as tslab run, and its words are as long"
+    yield "    COMP_LINE=${COMP_LINE/-/ }"
+    yield "    COMP_WORDS=(tslab run \"${COMP_WORDS[@]:1}\")"
+    yield "    COMP_CWORD=$((COMP_CWORD + 1))"
+    yield "    _tslab"
     yield "}"
     yield "complete -F _tslab tslab"
     yield "complete -F _tslab_run tslab-run"
@@ -142,10 +139,7 @@ def zsh_flag(flag):
 def zsh(found):
     yield "#compdef tslab tslab-run"
     yield "# Completions of tslab and tslab-run for zsh."
-    yield "if [[ $service = tslab-run ]]; then"
-    flags = " ".join(shlex.quote(f"(- 1 *){name}[{text}]" if name != "--checked" else f"{name}[{text}]") for name, text in RUN_FLAGS.items())
-    yield f"    _arguments {flags} '(-)1:program:_command_names -e' '*::arguments:_normal'"
-    yield "    return\nfi"
+    yield "if [[ $service = tslab-run ]]; then\n    words=(tslab run ${(@)words[2,-1]})\n    (( CURRENT++ ))\nfi"
     yield "local -a commands=("
     yield from (f"    {shlex.quote(f'{command.name}:{command.help}')}" for command in found)
     yield ")"
@@ -182,9 +176,7 @@ def fish(found):
             yield f"{here} -x -a '(__fish_complete_subcommand --fcs-skip=2)'"
         elif command.place and command.place.is_file:
             yield f"{here} -F"
-    for name, text in RUN_FLAGS.items():
-        yield f"complete -c tslab-run -n 'test (count (commandline -opc)) = 1' -l {name[2:]} -d {shlex.quote(text)}"
-    yield "complete -c tslab-run -x -a '(__fish_complete_subcommand)'"
+    yield "complete -c tslab-run -x -a '(complete -C \"tslab run \"(string join \" \" -- (commandline -opc)[2..] (commandline -ct)))'"
 
 
 def quoted_for_fish(text):

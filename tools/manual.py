@@ -185,7 +185,7 @@ def option_text(option):
 
 def dropin_page():
     out = [head("tslab-malloc", 1, "run a program with tslab as its malloc")]
-    out.append(".SH SYNOPSIS\n.B tslab\\-run\n.RB [ \\-\\-checked ]\n.I program\n.RI [ argument ...]\n.PP\n")
+    out.append(".SH SYNOPSIS\n.B tslab\\-run\n.RI [ options ]\n.RB [ \\-\\- ]\n.I program\n.RI [ argument ...]\n.PP\n")
     out.append("LD_PRELOAD=libtslab\\-malloc.so\n.I program\n.RI [ argument ...]\n")
     out.append(".SH DESCRIPTION\n" + prose("""\
 tslab-run runs a program in its own place, with libtslab-malloc.so before the other entries of LD_PRELOAD. The library serves malloc,
@@ -196,6 +196,11 @@ A program that is linked statically, or that runs with more rights than its user
 """))
     out.append(".SH OPTIONS\n.TP\n.B \\-\\-checked\n" + filled("Preloads libtslab-malloc-checked.so, which ends the program at double and wild frees, "
                "at writes beyond the end of an object, and at writes after its free.") + "\n")
+    out.append(".TP\n.B \\-\\-library=PATH\n" + filled("The drop-in library that is preloaded, also in TSLAB_LIBRARY.") + "\n")
+    out.append(".TP\n.B \\-\\-env\n" + filled("Prints the environment, as for a systemd unit, and runs nothing.") + "\n")
+    out.append(".TP\n.B \\-\\-NAME=VALUE\n" + filled("An option of the library, which is asked whether it takes the value before the program "
+               "starts: --purge-delay-ms=0 is TSLAB_PURGE_DELAY_MS=0. --stats and --export alone mean 1, --profile alone "
+               "512K, and a profile goes to %e.%p.heap if there is no FILE.") + "\n")
     out.append(".SH ENVIRONMENT\n" + prose("""\
 The library reads these once, when it starts. Numbers may end in K, M, G or T (1,024 and its powers). TSLAB_OPTIONS holds several at
 once: name=value,name=value. An unknown option, or a value out of range, is reported once on stderr and ignored. Setuid programs
@@ -212,7 +217,7 @@ A misuse of memory ends the program with one line on stderr, which names the pro
 That of the program. tslab-run itself: 2 for a wrong call, 127 if the library or the program is not there, 126 if the program cannot be
 run.
 """))
-    out.append(".SH EXAMPLES\n" + verbatim("tslab-run redis-server\nTSLAB_STATS=1 tslab-run python3 job.py\nTSLAB_PURGE_DELAY_MS=0 tslab-run --checked ./server"))
+    out.append(".SH EXAMPLES\n" + verbatim("tslab-run redis-server\ntslab-run --stats python3 job.py\ntslab-run --purge-delay-ms=0 --checked ./server"))
     out.append(".SH SEE ALSO\n.BR tslab (3),\n.BR malloc (3),\n.BR ld.so (8)\n")
     return "".join(out)
 

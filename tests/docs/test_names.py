@@ -5,11 +5,11 @@ import unittest
 import names
 
 OPTIONS, KNOBS = {"purge", "stats_signal"}, {"TESTS"}
-COMMANDS = {"tslab top": 'add("--once")', "tslab run": 'Option("stats_signal", "SIGNAL")'}
+COMMANDS = {"tslab top": 'add("--once")', "tslab run": 'Option("stats_signal", "SIGNAL") "--checked"'}
 
 
 def found(text):
-    return list(names.complaints({"page": text}, OPTIONS, KNOBS, COMMANDS, '"--help"', '--checked) checked=1 ;;'))
+    return list(names.complaints({"page": text}, OPTIONS, KNOBS, COMMANDS, '"--help"'))
 
 
 class Names(unittest.TestCase):
@@ -24,7 +24,7 @@ class Names(unittest.TestCase):
         self.assertEqual(found("`tslab tops`"), ["page: tslab tops is no command"])
         self.assertEqual(found("    lab/lab top"), ["page: lab top is no command"])
         self.assertEqual(found("    tslab top --twice"), ["page: tslab top has no option --twice"])
-        self.assertEqual(found("    tslab-run --unchecked ./server"), ["page: tslab-run has no option --unchecked"])
+        self.assertEqual(found("    tslab-run --unchecked ./server"), ["page: tslab run has no option --unchecked"])
 
 
 if __name__ == "__main__":

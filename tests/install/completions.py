@@ -26,9 +26,8 @@ LINES = (
     ("tslab run --ch", {"--checked"}),
     ("tslab run -- tslab-helpe", {"tslab-helper"}),
     ("tslab-run --ch", {"--checked"}),
+    ("tslab-run --purge ", {"adaptive", "eager", "never"}),
     ("tslab-run tslab-helpe", {"tslab-helper"}),
-    ("tslab-run --checked tslab-helpe", {"tslab-helper"}),
-    ("tslab-run -- tslab-helpe", {"tslab-helper"}),
     ("tslab-run --checked -- tslab-helpe", {"tslab-helper"}),
 )
 ALONE = {"tslab st", "tslab run --ch", "tslab run --purge-d", "tslab top --sort ep", "tslab-run --ch"}

@@ -13,7 +13,7 @@ from tslab_tools import cli
 REFUSED = (
     (2, "invalid choice: 'sta' (choose from 'run', 'top', 'stat', ", "sta"),
     (2, "Did you mean stat?", "sta"),
-    (2, "unrecognized arguments: --stas. Did you mean --stats?", "run --stas -- true"),
+    (2, "unrecognized arguments: --unce. Did you mean --once?", "top --unce"),
     (2, "invalid choice: 'adaptiv'", "profile x --kind adaptiv"),
     (2, "Did you mean live?", "profile x --kind liv"),
     (2, "Did you mean rss?", "top --sort rs"),
@@ -43,8 +43,6 @@ class Words(TslabTest):
 
     def test_the_usage_is_the_commands(self):
         for words, usage in (
-            ("run --stas -- true", "usage: tslab run [options] -- PROGRAM"),
-            ("run --stats=1 --nothing", "usage: tslab run [options] -- PROGRAM"),
             ("stat 1 2", "usage: tslab stat "),
             ("--nothing", "usage: tslab "),
         ):
@@ -68,7 +66,7 @@ class Words(TslabTest):
                     process.stdout.readline()
                 process.stdout.close()
                 said = process.stderr.read()
-                self.assertIn(process.wait(TIMEOUT), (0, 141))  # 0 where all was written before
+                self.assertIn(process.wait(TIMEOUT), (0, 141, -13))  # 0 where all was written before
                 self.assertEqual(said, "")
 
 

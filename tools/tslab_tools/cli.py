@@ -65,7 +65,8 @@ class Program:
             command = commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION)
             module.add_arguments(command)
             trouble = getattr(module, "TROUBLE", 1)  # the exit code where nothing was measured
-            command.set_defaults(run=module.run, error=command.error, command=name, trouble=trouble)
+            does = getattr(module, "run", None)
+            command.set_defaults(run=does, error=command.error, command=name, trouble=trouble)
         return result
 
     def main(self, argv: Sequence[str] | None = None) -> int:
@@ -129,12 +130,12 @@ PACKAGES = {
     "prometheus_client": "python3-prometheus-client",
 }
 EXAMPLES = """examples:
-  tslab run --stats -- redis-server        a program on tslab, its statistics at the end
-  tslab run --export 1 -- redis-server     a program whose memory `tslab top` and `tslab export` show
+  tslab run --stats redis-server           a program on tslab, its statistics at the end
+  tslab run --export redis-server          a program whose memory `tslab top` and `tslab export` show
   tslab top                                the programs that run on tslab, as they go
   tslab ctl 1234 profile=512K --for 60s    samples a running program for a minute
   tslab doctor 1234                        why the memory of one is as much as it is, and the cure
-  tslab run --profile -- ./program         a heap profile at the end, in program.1234.heap
+  tslab run --profile ./program            a heap profile at the end, in program.1234.heap
   tslab profile program.1234.heap          who holds the memory of that program
 """
 TSLAB = Program(
@@ -151,7 +152,12 @@ def _interrupted(number: int, _frame: FrameType | None) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    return TSLAB.main(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words[:1] == ["run"]:
+        from tslab_tools.commands import run  # noqa: PLC0415  # what is not asked for is not loaded
+
+        run.become(words[1:])
+    return TSLAB.main(words)
 
 
 if __name__ == "__main__":

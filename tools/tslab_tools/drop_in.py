@@ -11,7 +11,6 @@ from tslab_tools import files
 from tslab_tools.failure import Absent, Failure
 
 NAME = "libtslab-malloc.so"
-CHECKED_NAME = "libtslab-malloc-checked.so"
 VARIABLE = "TSLAB_LIBRARY"
 HERE = Path(__file__).resolve().parent
 
@@ -54,20 +53,11 @@ def checked(path: Path | str, hint: str = "") -> Path:
 
 def locate(named: Path | None = None) -> tuple[Path, str]:
     """The library, and who has said so. `named`: with --library."""
-    path, source = _nearest(named)
+    path, source = nearest(named)
     return checked(path, HINT), source
 
 
-def checked_twin(library: Path) -> Path:
-    """The library that ends the program at misuse of memory. It lies beside the other."""
-    if library.name.startswith(CHECKED_NAME):
-        return library
-    if not library.name.startswith(NAME):
-        raise Failure(f"--checked knows the twin of {NAME}, and not of {library}: name it with --library.")
-    return checked(library.with_name(CHECKED_NAME + library.name.removeprefix(NAME)), HINT)
-
-
-def _nearest(named: Path | None) -> tuple[Path | str, str]:
+def nearest(named: Path | None = None) -> tuple[Path | str, str]:
     if named:
         return named, "--library"
     if variable := os.environ.get(VARIABLE):

@@ -136,7 +136,7 @@ def read(path: Path | str) -> Written:
     except FileNotFoundError:
         raise Failure(
             f"there is no file {path}. A program writes its profile when it ends, to the file that its option profile "
-            "names: tslab run --profile 512K,FILE -- PROGRAM"
+            "names: tslab run --profile 512K,FILE PROGRAM"
         ) from None
     except OSError as failure:
         raise Failure(f"{path} cannot be read: {failure.strerror}") from failure
