@@ -150,7 +150,7 @@ lab: ## Install what the command lab/lab needs, and build the library
 	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
 
-bench: ## Compare tslab with Debian's other allocators where it is held to limits (BENCH=options)
+bench: ## Compare tslab with Debian's other allocators in simple patterns (BENCH=options)
 	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
 	@$(LAB) bench patterns --allocators tslab,debian $(BENCH)

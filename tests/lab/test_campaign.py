@@ -1,8 +1,6 @@
 """The campaign: a tiny plan, from the runs to the pages; what it goes on with, what it leaves and what it refuses.
 usage: test_campaign.py LIBRARY"""
 
-import contextlib
-import io
 import json
 import os
 import re
@@ -12,10 +10,9 @@ import types
 import unittest.mock
 
 from lab_test import LabTest, main
-from tslab_lab import cli
 from tslab_lab.base import machine, processes
 from tslab_lab.campaign import plan
-from tslab_lab.commands import campaign, epochs, requests
+from tslab_lab.commands import campaign
 from tslab_lab.results import published
 
 STEPS = {step.name: step for step in plan.smoke()}
@@ -29,17 +26,6 @@ class Campaign(LabTest):
 
     def campaign(self, *words):
         return self.lab("campaign", "--plan", "smoke", "--output", self.own / "runs", *words)
-
-    def test_no_command_refuses_what_the_full_plan_asks_of_it(self):
-        steps = (*plan.full(), *plan.long())
-        words = [piece.words for step in steps for piece in step.pieces if piece.name != plan.SOAK]
-        parser, refuse = cli.LAB.parser(), {"requests": requests.refuse_nonsense, "epochs": epochs.refuse_nonsense}
-        for asked in words:
-            arguments = parser.parse_args([str(word) for word in asked])
-            if arguments.command == "requests":
-                requests.complete(arguments)
-            refuse.get(arguments.command, lambda arguments: None)(arguments)
-        self.assertTrue(any("--deferred" in asked for asked in words))
 
     def test_from_the_runs_to_the_pages_and_again(self):
         done = self.campaign()
@@ -67,7 +53,6 @@ class Campaign(LabTest):
             images = re.findall(r"!\[.*?\]\((.*?)\)", "".join(rest[:2]))
             self.assertEqual(images, [f"{name}.png"])
             self.assertTrue((pages / images[0]).is_file())
-        self.assertIn("<title>Time and peak RSS of 2 allocators</title>", (pages / "matrix.svg").read_text())
 
         # In another clone: what is left of a campaign is beside its pages, and only what is not there is measured.
         shutil.rmtree(self.own / "runs/latency")
@@ -103,13 +88,6 @@ class Campaign(LabTest):
         self.assertIn("| pair:operations=20000 | ", (pages / "matrix.md").read_text())
         self.assert_nothing_left()
 
-    def test_pieces_that_do_not_fit_are_left(self):
-        done = self.campaign("--pieces", "checked", "latency", "--minutes", "0.1")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        told = ["2 pieces to measure, 0 minutes.", "2 pieces left (0 minutes). The same command goes on."]
-        self.assertEqual(done.stdout.splitlines(), told)
-        self.assertFalse((self.own / "runs").exists())
-
     def test_time_that_is_over_ends_a_piece(self):
         endless = plan.Piece(
             "endless", ("bench", "pair:operations=2000000", "--rounds", "1000", "--allocators", "tslab"), 0.01
@@ -132,32 +110,6 @@ class Campaign(LabTest):
         for name in ("engine", "machine"):
             both["pair"] = {"engine": "e", "machine": "m"} | {name: "another"}
             self.assertFalse(campaign.whole(step, raw))
-
-    def test_minutes_are_of_as_many_rounds_as_are_asked_for(self):
-        step = plan.Step("s", (plan.Piece("p", ("bench", "--rounds", "6"), 9.0),))
-        known = types.SimpleNamespace(of=lambda *_: {"minutes": 5.0, "rounds": 10})
-        pairs = [(step, step.pieces[0])]
-        self.assertEqual(campaign._minutes(pairs, known), 3.0)
-        self.assertEqual(campaign._minutes(pairs, types.SimpleNamespace(of=lambda *_: None)), 9.0)
-
-    def test_fleetbench_wants_its_files(self):
-        step = next(step for step in plan.full() if step.name == plan.FLEETBENCH)
-        with (
-            unittest.mock.patch.dict(os.environ, self.environment | {"FLEETBENCH": ""}),
-            contextlib.redirect_stdout(io.StringIO()) as said,
-        ):
-            del os.environ["FLEETBENCH"]
-            arguments = types.SimpleNamespace(minutes=0, plan="smoke", output=self.own)
-            left, failed = campaign.measure(
-                [(step, step.pieces[0])], types.SimpleNamespace(of=lambda *_: None), arguments
-            )
-        self.assertEqual((left, failed), ([], False))
-        self.assertIn("fleetbench:fleet: wants the files: --fleetbench DIR", said.getvalue())
-
-    def test_refusals(self):
-        done = self.campaign("--pieces", "matrix", "nosuch")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("--pieces: there is no nosuch", done.stderr)
 
 
 if __name__ == "__main__":

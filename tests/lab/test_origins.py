@@ -6,10 +6,12 @@ from lab_test import ROOT, main
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.campaign import plan
 from tslab_lab.campaign.raw import Raw
+from tslab_lab.commands import rss
 from tslab_lab.display import layout
-from tslab_lab.memory import tables
-from tslab_lab.request_server import outcomes
-from tslab_lab.request_server.outcomes import WALL, Column
+from tslab_lab.estimates import medians
+from tslab_lab.report import tables
+from tslab_lab.request_server import figures
+from tslab_lab.request_server.figures import WALL
 from tslab_lab.results import latencies, measures, merging, published, standings
 
 PAGE = (ROOT / "docs/origins.md").read_text(encoding="utf-8")
@@ -34,18 +36,15 @@ class Origins(unittest.TestCase):
             self.assertTrue(figure in TEXT, figure)
 
     def test_requests(self):
-        found = read("study-requests")
-        study, batch = (
-            outcomes.of(one, [Column.of(name) for name in one.header["allocators"]]) for one in found.values()
-        )
-        deferred, ours = study.column("deferred never"), study.column(f"{OURS} never")
-        self.assert_told(layout.interval_text(study.ratio(deferred, ours, outcomes.mean_us(WALL))))
-        for name, column in (("deferred", deferred), ("continuous", ours)):
-            pooled = study.pooled(column, WALL)
+        study, batch = (figures.rows_of(one)[0] for one in read("study-requests").values())
+        deferred, ours = study["deferred never"], study[f"{OURS} never"]
+        self.assert_told(layout.interval_text(tables.ratio_of(deferred, ours, figures.mean_us(WALL))))
+        for name, runs in (("deferred", deferred), ("continuous", ours)):
+            pooled = figures.together(runs, WALL)
             self.assert_told(f"| {name} | {pooled.mean_ns / 1000:.1f} |", f"| {pooled.most_ns / 1000:,.0f} |")
-        column = batch.column(f"{OURS} batch-256")
         for begin, end in ((0.25, 0.5), (0.5, 0.75), (0.75, 0.95)):
-            self.assert_told(f"{batch.median(column, outcomes.change_kib(begin, end)):+,.0f}")
+            change = standings.middle(standings.column(batch[f"{OURS} batch-256"], figures.change_kib(begin, end)))
+            self.assert_told(f"{change:+,.0f}")
 
     def test_caches(self):
         found = read("study-caches")
@@ -83,12 +82,15 @@ class Origins(unittest.TestCase):
                 self.assertEqual([cell.strip(" *") for cell in told[0].split("|")[3:6]], ratios)
 
     def test_memory(self):
-        runs = {piece: tables.outcome_of(one) for piece, one in read("study-memory").items()}
+        every = {piece: standings.ordered(one) for piece, one in read("study-memory").items()}
+        runs = {piece: next(iter(grid.values())) for piece, grid in every.items()}
+        mean = rss.FIGURES["mean\nMiB"]
         for name in (OURS, SYSTEM, "tcmalloc", "mimalloc"):
-            self.assert_told(layout.three_digits(tables.middle(runs["app"][name], tables.FIGURES["mean\nMiB"])))
+            self.assert_told(layout.three_digits(standings.middle(standings.column(runs["app"][name], mean))))
         kept = f"{OURS}@purge=never"
         for piece, name in (("budget", f"{OURS}@retain_bytes=64M"), ("decay", kept), ("exit", kept)):
-            ratio = tables.ratio(runs[piece][name], runs[piece][OURS], tables.FIGURES["mean\nMiB"])
+            columns = [standings.column(runs[piece][one], mean) for one in (name, OURS)]
+            ratio = medians.spread(medians.ratios(*(list(one.values()) for one in columns)))
             self.assert_told(f"{ratio.middle:.2f} ({ratio.low:.2f}-{ratio.high:.2f})")
 
 

@@ -3,14 +3,11 @@ be, and README's picture. usage: test_published.py LIBRARY"""
 
 import json
 import unittest
-from xml.etree import ElementTree
 
 from lab_test import main
 from tslab_lab import cli
 from tslab_lab.base import machine
 from tslab_lab.campaign import plan, raw
-from tslab_lab.commands import campaign
-from tslab_lab.report import scatter
 from tslab_lab.results import merging, published, storage
 
 
@@ -23,7 +20,6 @@ class Plans(unittest.TestCase):
             names = [piece.name for piece in step.pieces]
             self.assertEqual(len(set(names)), len(names))
             for piece in step.pieces:
-                self.assertLess(piece.minutes, 45, piece.name)  # fits a quiet hour
                 if step.name != plan.SOAK:
                     self.assertIn("--strict", piece.words)
                     self.assertEqual(piece.rounds, plan.ROUNDS)
@@ -33,10 +29,6 @@ class Plans(unittest.TestCase):
             for piece in step.pieces:
                 if step.name != plan.SOAK:
                     cli.LAB.parser([piece.words[0]]).parse_args(piece.words)
-
-    def test_a_whole_campaign_fits_a_session(self):
-        pairs = [(step, piece) for step in plan.full() for piece in step.pieces]
-        self.assertLess(campaign._minutes(pairs, raw.Raw(published.FOLDER)), 120)
 
     def test_histograms_of_all_rounds_are_one(self):
         lines = [{"kind": "header"}]
@@ -101,7 +93,7 @@ class Quotations(unittest.TestCase):
 
     def test_readme_and_docs_say_what_the_pages_say(self):
         """And no page is older than it may be without saying so."""
-        self.assertEqual([*published.wrong(), *campaign.redrawn(published.FOLDER)], [])
+        self.assertEqual([*published.wrong()], [])
 
     def test_where_no_page_is_named_all_are_asked(self):
         for text, told in (
@@ -127,40 +119,6 @@ class Ages(unittest.TestCase):
     def test_the_engine_decides_not_the_commit(self):
         self.assertEqual(published._changes_since(f"| tslab | {'0' * 40}, engine {machine.engine()} |"), 0)
         self.assertIsNone(published._changes_since(f"| tslab | {'0' * 40}, engine {'0' * 12} |"))
-
-
-class Picture(unittest.TestCase):
-    page = """\
-| peers | mimalloc 2.0.9+ds-2, mimalloc3 3.3.2, google 2025-06-16 |
-
-|  | time / tslab | fastest in | peak RSS / tslab | leanest in |
-| --- | ---: | ---: | ---: | ---: |
-| tslab | 1 | 4 | 1 | 7 |
-| glibc | 1.70 (1.63-1.76) | 2 | 0.88 (0.87-0.88) | 22 |
-| mimalloc | 1.12 | 2 | - | 0 |
-| mimalloc3 | 1.20 (1.12-1.23) | 2 | 2.07 (2.01-2.11) | 0 |
-| google | 1.21 (1.12-1.23) | 2 | 2.06 (2.01-2.11) | 0 |
-
-| another | 5 | 1 | 5 | 1 |
-"""
-
-    def test_it_says_what_the_page_says(self):
-        picture = ElementTree.fromstring(scatter.of(self.page))
-        space = {"svg": "http://www.w3.org/2000/svg"}
-        self.assertEqual(len(picture.findall("svg:circle", space)), 4)  # mimalloc has no peak
-        texts = {text.text: text for text in picture.findall("svg:text", space)}
-        self.assertLessEqual({"tslab", "glibc", "mimalloc 3.3.2", "tcmalloc, Google"}, set(texts))
-        self.assertIn("glibc 1.7 and 0.88", picture.find("svg:desc", space).text)
-        # Two points beside each other: their names do not meet.
-        first, second = texts["mimalloc 3.3.2"], texts["tcmalloc, Google"]
-        self.assertTrue(
-            first.get("text-anchor") != second.get("text-anchor")
-            or abs(float(first.get("y")) - float(second.get("y"))) > 12
-        )
-
-    def test_there_is_none_without_an_overview(self):
-        self.assertIsNone(scatter.of("# A page\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"))
-        self.assertIsNone(scatter.of(self.page.replace("| tslab |", "| other |")))
 
 
 if __name__ == "__main__":

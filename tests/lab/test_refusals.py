@@ -52,8 +52,6 @@ REFUSED = (
     (2, "--groups: there is no name", "epochs --groups ,"),
     (1, "There is no allocator 'glibk'", "epochs --allocators glibk"),
     (2, "--rounds must be at least 1", "epochs --rounds 0"),
-    (2, "--check needs --rounds of at least 6", "epochs --rounds 1 --check"),
-    (2, "--baseline is compared with tslab", "epochs --allocators glibc --baseline {ours}"),
     (2, "cannot write /nowhere/page.md", "epochs --markdown /nowhere/page.md"),
     (1, "There is no library /nowhere/lib.so. Run `make build`", "epochs --library /nowhere/lib.so"),
     (1, "There is no allocator 'glibk'", "requests --allocators glibk"),
@@ -66,7 +64,6 @@ REFUSED = (
     (2, "--requests must be at least 20, one for each connection", "requests --rate 1000 --requests 9"),
     (2, "--session-percent must be from 0 to 100", "requests --session-percent 101"),
     (2, "--requests at this --rate take longer than 80 s", "requests --rate 1000 --requests 90000"),
-    (2, "--check needs --rounds of at least 6", "requests --rounds 1 --check"),
     (2, "--deferred is compared with tslab", "requests --allocators glibc --deferred"),
     (2, "cannot write /nowhere/page.md", "requests --markdown /nowhere/page.md"),
     (2, "invalid choice: 'other'", "requests --preset other"),
@@ -100,14 +97,6 @@ class Refusals(LabTest):
                 found = self.said([word.format(ours=self.library, own=self.own) for word in words.split()])
                 self.assertEqual(found[:2], (code, ""), found[2])
                 self.assertIn(sentence, found[2])
-
-    def test_a_baseline_that_is_not_in_the_results(self):
-        folder = self.own / "run"
-        folder.mkdir()
-        (folder / "results.jsonl").write_text('{"kind": "header", "format": 1, "allocators": {}}\n')
-        code, _, error = self.said(["report", str(folder), "--baseline", "nobody"])
-        self.assertEqual(code, 1)
-        self.assertIn("nobody is not in these results. No allocator has a run there.", error)
 
 
 if __name__ == "__main__":

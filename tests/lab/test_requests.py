@@ -2,20 +2,10 @@
 usage: test_requests.py LIBRARY"""
 
 import json
-import signal
-import subprocess
-import time
 
-from lab_test import ROOT, TIMEOUT, LabTest, main
+from lab_test import ROOT, LabTest, main
 
-# Each is a library to preload as if it were tslab.
-HAS_NO_EPOCHS = """
-#include <stddef.h>
-void *__libc_malloc(size_t size);
-void __libc_free(void *start);
-void *malloc(size_t size) { return __libc_malloc(size); }
-void free(void *start) { __libc_free(start); }
-"""
+# A library to preload as if it were tslab.
 DIES_IN_THE_MIDDLE = """
 #include <stddef.h>
 #include <stdlib.h>
@@ -36,7 +26,7 @@ void free(void *start) { __libc_free(start); }
 class RequestsTest(LabTest):
     def words(self, *options):
         little = ("--quick", "--requests", "200", "--rate", "1000")
-        return ("requests", *little, "--figures", self.own / "figures", "--library", self.library, *options)
+        return ("requests", *little, "--library", self.library, *options)
 
     def command(self, *options):
         return self.lab(*self.words(*options))
@@ -76,16 +66,20 @@ class Command(RequestsTest):
             with self.subTest(name):
                 self.require_run(run)
                 self.assertEqual(run["server"]["tslab"] is None, name == "glibc")
-        self.assertEqual(set(found["scattered"]), {"glibc", "tslab", "deferred", "tslab, epochs"})
+        self.assertEqual(set(found["scattered"]), {"glibc", "tslab", "tslab, epochs"})
         self.assertEqual(len({run["bytes"] for (run,) in found["scattered"].values()}), 1)
 
         text = page.read_text()
-        for words in ("## The server", "## Scattered survivors", "not judged: 1 rounds"):
+        for words in (
+            "## The server",
+            "## Scattered survivors",
+            "Deferred against continuous",
+            "(page-latency.png)",
+            "(page-rss.png)",
+        ):
             self.assertIn(words, text)
-        self.assertIn("Deferred against continuous", page.with_suffix(".csv").read_text())
         self.assertIn("| - |", text)  # 200 requests have no p99
         self.assertNotIn(str(ROOT), text)
-        self.require_figures(self.own / "figures", text)
 
     def found(self, folder):
         """The header, and dict name -> runs of each case."""
@@ -101,18 +95,9 @@ class Command(RequestsTest):
         self.assertTrue(any(line["kind"] == "latency" for line in lines))
         return found
 
-    def require_figures(self, directory, page):
-        begins = {"png": b"\x89PNG", "pdf": b"%PDF"}
-        for name in ("requests-latency", "requests-rss"):
-            self.assertIn(f"({name}.png)", page)
-            for suffix, begin in begins.items():
-                content = (directory / f"{name}.{suffix}").read_bytes()
-                self.assertEqual(content[: len(begin)], begin)
-                self.assertGreater(len(content), 5000)
-
     def test_the_study(self):
         sides = "glibc,tslab,tslab@magazines=0"
-        options = ("--preset", "study", "--allocators", sides, "--rate", "2000", "--no-figures", "--output", "out")
+        options = ("--preset", "study", "--allocators", sides, "--rate", "2000", "--output", "out")
         done = self.lab("requests", "--rounds", "1", "--library", self.library, *options)
         self.require_clean(done)
         found = self.found("out")
@@ -124,45 +109,12 @@ class Command(RequestsTest):
 
 
 class Refusals(RequestsTest):
-    def test_a_library_that_is_not_what_is_wanted(self):
-        cases = (("int nothing;", "the server does not run on"), (HAS_NO_EPOCHS, "has no epochs: build it anew"))
-        for source, words in cases:
-            done = self.command("--library", self.compiled(source), "--allocators", "tslab")
-            self.assertEqual((done.returncode, done.stdout), (1, ""))
-            self.assertIn(words, done.stderr)
-
     def test_a_server_that_dies_is_told(self):
         library = self.compiled(DIES_IN_THE_MIDDLE)
-        done = self.command("--preset", "study", "--library", library, "--allocators", "tslab", "--no-figures")
+        done = self.command("--preset", "study", "--library", library, "--allocators", "tslab")
         self.assertEqual(done.returncode, 1)
         self.assertIn("server fails on tslab never: the server on tslab never died of SIGABRT.", done.stderr)
         self.assertEqual(list(self.temporary.iterdir()), [])
-
-    def test_it_can_be_interrupted(self):
-        options = ("--scenarios", "server", "--allocators", "glibc", "--requests", "50000", "--no-figures")
-        process = subprocess.Popen(
-            self.lab_argv(*self.words(*options)),
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        deadline = time.monotonic() + TIMEOUT
-        while not list(self.temporary.glob("tslab-requests-*/log")):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=TIMEOUT)
-        self.assertEqual((process.returncode, errors), (130, "lab: interrupted\n"))
-        self.assertEqual(list(self.temporary.iterdir()), [])
-
-    def test_without_h2load_it_says_what_to_install(self):
-        tools = self.own / "bin"
-        tools.mkdir()
-        self.environment["PATH"] = str(tools)
-        done = self.command("--allocators", "glibc")
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("There is no h2load here. Run `make setup`, or: apt-get install nghttp2-client", done.stderr)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 
 import http.client
 import json
-import os
 import subprocess
 import threading
 
 from lab_test import ONE_PLACE, LabTest, main
 from tslab_lab.base import processes
 from tslab_lab.estimates.histogram import Histogram, bucket_of
-from tslab_lab.request_server import compiled, driver, survivors
+from tslab_lab.request_server import driver
 
 TIMEOUT = 60
 SESSIONS = 50
@@ -34,8 +33,7 @@ void free(void *start) { if (last == start) last = NULL; __libc_free(start); }
 class ServerTest(LabTest):
     @classmethod
     def setUpClass(cls):
-        for program in (compiled.SERVER, compiled.SCATTERED):
-            compiled.build(program)
+        driver.prepare()
 
     def run_program(self, *argv, preload=None):
         argv = [str(word) for word in argv]
@@ -117,33 +115,6 @@ class Server(ServerTest):
             self.assertGreaterEqual(found["long_count"], long_at_least)
         self.assertLessEqual(stats["cpu"]["sum_ns"], stats["wall"]["sum_ns"] * 1.01)
 
-    def test_the_same_numbers_are_the_same_work(self):
-        first, second = self.serve_some(), self.serve_some(preload=self.library)
-        self.assertEqual(first["objects"], second["objects"])
-        # What a request copies from a session depends on which sessions were replaced before.
-        self.assertAlmostEqual(first["bytes"] / second["bytes"], 1, delta=0.01)
-        self.assertEqual(first["sessions"]["created"], second["sessions"]["created"])
-
-    def test_rows_of_a_band(self):
-        with self.serving() as server:
-            for band, least in ((1, 32), (4, 256), (6, 1024)):
-                _, answer = self.post(server, f"/order?user=1&band={band}", driver.body())
-                sizes = [row["bytes"] + 16 for row in json.loads(answer)["rows"]]  # what precedes the bytes of a row
-                self.assertTrue(all(least <= size < 2 * least for size in sizes), band)
-                self.assertTrue(len(sizes) == 300 or sum(sizes) >= 40_000, band)
-            server.stop()
-
-    def test_reset_begins_anew(self):
-        with self.serving() as server:
-            for _ in range(5):
-                self.post(server, "/order?user=1&login=1", "{}")
-            server.get("/reset")
-            self.post(server, "/order?user=1", "{}")
-            found = json.loads(server.get("/stats"))
-            server.stop()
-        self.assertEqual((found["wall"]["count"], found["cpu"]["count"]), (1, 1))
-        self.assertEqual((found["sessions"]["created"], found["sessions"]["live"]), (0, SESSIONS))
-
     def test_bad_requests_are_answered_and_leave_nothing(self):
         broken = ("", "nonsense", "{", '{"a"', '{"a":', '{"a": 1,}', "[1, 2", '"open', "1 2", "[" * 100, "-")
         broken += ("[" + "1" * 50 + "]", "tru", "[1 2]", "{1: 2}")
@@ -160,46 +131,19 @@ class Server(ServerTest):
         self.assertEqual(self.final_stats()["wall"]["count"], len(broken) + 2)
 
     def test_a_place_given_twice_is_seen(self):
-        done = self.run_program(compiled.SERVER, "--probe", preload=self.compiled(ONE_PLACE % (448, 511)))
+        done = self.run_program(driver.SERVER, "--probe", preload=self.compiled(ONE_PLACE % (448, 511)))
         self.assertLess(done.returncode, 0)
         self.assertRegex(done.stderr, "server: an object was damaged|server: a request has not dropped what it made")
 
     def test_a_damaged_object_is_seen(self):
         for at in (16, 77, 447):  # the row's first byte, one in its middle, its last word
-            done = self.run_program(compiled.SERVER, "--probe", preload=self.compiled(WRITES_BEHIND % at))
+            done = self.run_program(driver.SERVER, "--probe", preload=self.compiled(WRITES_BEHIND % at))
             self.assertLess(done.returncode, 0)
             self.assertIn("server: an object was damaged while it was alive", done.stderr)
 
-    def test_bad_options_get_a_sentence(self):
-        for options, sentence in (
-            (("--workers", "1"), "--workers wants a number from 2 to 64, not '1'"),
-            (("--workers", "many"), "--workers wants a number from 2 to 64, not 'many'"),
-            (("--port", "70000"), "--port wants a number from 0 to 65535"),
-            (("--session-limit", "-1"), "--session-limit wants a number from 0"),
-            (("--sessions", "outside"), "--sessions is 'paused' or 'inside', not 'outside'"),
-            (("--colour", "red"), "usage: server"),
-            (("word",), "'word' is no option"),
-        ):
-            done = self.run_program(compiled.SERVER, *options)
-            self.assertEqual((done.returncode, done.stdout), (2, ""), options)
-            self.assertIn(sentence, done.stderr)
-
-    def test_a_port_that_is_taken(self):
-        with self.serving() as server:
-            done = self.run_program(compiled.SERVER, "--port", server.port)
-            self.assertEqual(done.returncode, 1)
-            self.assertIn(f"cannot listen at port {server.port} of this machine", done.stderr)
-            server.stop()
-
-    def test_it_stops_when_it_is_interrupted(self):
-        with self.serving() as server:
-            self.post(server, "/order?user=1&login=1", "{}")
-            os.kill(server.process.pid, 2)
-            self.assertEqual(server.process.wait(TIMEOUT), 0)
-
 
 class Scattered(ServerTest):
-    SMALL = survivors.Scattered(requests=30, objects=800, survivors=120, idle_ms=1)
+    SMALL = driver.Scattered(requests=30, objects=800, survivors=120, idle_ms=1)
 
     def test_what_it_counts(self):
         found = json.loads(self.run_program(*self.SMALL.argv(epochs=False)).stdout)
@@ -218,26 +162,10 @@ class Scattered(ServerTest):
         above, all_kib = ours["after_kib"] - ours["start_kib"], ours["bytes"] / 1024
         self.assertLess(above, all_kib / 3)  # 6 MiB of requests are over; what holds some of it is not theirs
 
-    def test_epochs_need_tslab(self):
-        done = self.run_program(*self.SMALL.argv(epochs=True))
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("--epochs needs tslab", done.stderr)
-
     def test_a_damaged_object_is_seen(self):
         done = self.run_program(*self.SMALL.argv(epochs=False), preload=self.compiled(WRITES_BEHIND % 16))
         self.assertLess(done.returncode, 0)
         self.assertIn("scattered: an object was damaged while it was alive", done.stderr)
-
-    def test_bad_options_get_a_sentence(self):
-        for options, sentence in (
-            (("--requests", "0"), "--requests wants a number from 1"),
-            (("--objects", "801"), "--objects must be a multiple of 8"),
-            (("--survivors", "7"), "all objects one of --survivors"),
-            (("more",), "'more' is no option"),
-        ):
-            done = self.run_program(compiled.SCATTERED, *options)
-            self.assertEqual((done.returncode, done.stdout), (2, ""), options)
-            self.assertIn(sentence, done.stderr)
 
 
 if __name__ == "__main__":

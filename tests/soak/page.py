@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "lab"), str(ROOT / "tools")]
 from trend import settled  # noqa: E402  pylint: disable=wrong-import-position
 from tslab_lab.base import machine  # noqa: E402  pylint: disable=wrong-import-position,import-error
-from tslab_lab.display import figures, palette  # noqa: E402  pylint: disable=wrong-import-position,import-error
+from tslab_lab.display import figures  # noqa: E402  pylint: disable=wrong-import-position,import-error
 
 # In the order of tests/soak/soak.h.
 COUNTED = {
@@ -55,7 +55,7 @@ def draw(series, path):
     for name in names:
         at, values = series[name]
         minutes, mib = [seconds / 60 for seconds in at], [kib / 1024 for kib in values]
-        drawn += axes.plot(minutes, mib, **palette.line(name) | {"linewidth": 1.1})
+        drawn += axes.plot(minutes, mib, **figures.line(name) | {"linewidth": 1.1})
         ends.append((minutes[-1], mib[-1]))
     axes.set_xlabel("minutes")
     axes.set_ylabel("RSS, MiB")

@@ -81,7 +81,9 @@ class Program:
         try:
             try:
                 arguments, unknown = self._loaded(words).parse_known_args(words)
-                if unknown:
+                if unknown and hasattr(arguments, "more") and not any(word.startswith("-") for word in unknown):
+                    getattr(arguments, arguments.more).extend(unknown)  # words of a list that stand behind options
+                elif unknown:
                     arguments.error(f"unrecognized arguments: {' '.join(unknown)}")
                 trouble = arguments.trouble
                 code: int = arguments.run(arguments)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tslab_lab.allocators.catalogue import ALLOCATORS, GROUPS, OURS, SYSTEM, Allocator
 from tslab_lab.base import cache, machine, places, processes
-from tslab_lab.base.shapes import AllocatorFacts, Environment, Words
+from tslab_lab.base.shapes import Environment, Record, Words
 from tslab_tools import drop_in
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
@@ -60,11 +60,6 @@ def found(names: Iterable[str], library: Path | None = None) -> tuple[dict[str, 
     return here, missing
 
 
-def has_epochs(library: Library) -> bool:
-    """Whether it is tslab, whatever it is called."""
-    return library.path is not None and b"tslab_epoch_open" in library.path.read_bytes()
-
-
 def is_built_here(library: Library) -> bool:
     """Whether it comes from this checkout."""
     return places.ROOT is not None and library.path is not None and library.path.is_relative_to(places.ROOT)
@@ -90,7 +85,7 @@ def proven_environment(library: Library, argv: Words, who: str) -> Environment:
     return result
 
 
-def as_facts(libraries: dict[str, Library]) -> dict[str, AllocatorFacts]:
+def as_facts(libraries: dict[str, Library]) -> dict[str, Record]:
     """What a file of results says of them."""
     return {
         name: {

@@ -16,7 +16,6 @@ from tslab_lab.base import processes
 from tslab_lab.base.shapes import Environment
 from tslab_tools import drop_in
 
-BASE = "base"  # another build of ours, to be compared with it
 A, B, AGAIN = "A", "B", "A2"  # of `lab ab`; the last is A once more
 EXAMPLE = "tslab@purge_delay_ms=0"
 _WITH_OPTIONS = re.compile(r"(.*?)@([A-Za-z_]\w*=.*)", re.DOTALL)
@@ -74,18 +73,13 @@ def _name_of(word: str) -> str:
 
 
 def is_ours(name: str) -> bool:
-    """Whether this is tslab as the user gets it, with or without options, or another build: no rival."""
-    return name.partition("@")[0] in (OURS, BASE)
+    """Whether this is tslab as the user gets it, with or without options: no rival."""
+    return name.partition("@")[0] == OURS
 
 
 def have_ours(names: Collection[str]) -> bool:
     """Whether these names of allocators name the checkout's library, alone or among all."""
     return OURS in names or bool({"all", "newest"} & set(names))
-
-
-def with_base(names: Iterable[str], path: Path | None) -> list[str]:
-    """The names of allocators, and another build of ours, where one is named."""
-    return [*names, *([f"{BASE}={path}"] if path else [])]
 
 
 def side(word: str, library: Path | None) -> Library:

@@ -23,19 +23,17 @@ LEFT_OUT = shutil.ignore_patterns("build", "docs", "lab", ".*", "__pycache__", "
 @dataclass(frozen=True)
 class Variant:
     """`patch`: its name in lab/variants; none: the sources as they are. `number`: which of the ways that the patch has.
-    `environment`: of the programs that run on it. `probes`: the folder with the header that its probes are made by."""
+    `environment`: of the programs that run on it."""
 
     name: str
     patch: str = ""
     number: int | None = None
     environment: Environment = field(default_factory=dict, hash=False)
-    probes: Path | None = None
 
     @property
     def folder(self) -> Path:
         """Variants that are built alike share a build."""
-        kind = self.patch or ("probed" if self.probes else "default")
-        return places.BUILT / "variants" / f"{kind}{'' if self.number is None else self.number}"
+        return places.BUILT / "variants" / f"{self.patch or 'default'}{'' if self.number is None else self.number}"
 
     @property
     def library(self) -> Path:
@@ -47,6 +45,11 @@ class Variant:
 
 
 DEFERRED = Variant("deferred", "deferred")
+REMOTE = tuple(
+    Variant(name, "remote", number)
+    for name, number in (("straight", 0), ("outbox", 1), ("adopted", 6), ("mailbox", 10))
+)
+BYPASS = tuple(Variant(name, "bypass", number) for name, number in (("frees", 1), ("allocations", 2), ("both", 3)))
 
 
 Cost = tuple[float, float]  # of an operation: locked read-modify-writes, and locks that threads may wait for
@@ -63,8 +66,6 @@ def build(variants: Collection[Variant], counted: bool) -> None:
         settings = {"CMAKE_BUILD_TYPE": "Release", "TSLAB_INSTALL": "OFF", "TSLAB_TWINS": "OFF"}
         settings["TSLAB_TESTS"] = "ON" if counted else "OFF"
         settings["CMAKE_C_FLAGS"] = f"-D{variant.definition}" if variant.definition else ""
-        if variant.probes:
-            settings |= {"CMAKE_C_FLAGS": f"-I{variant.probes}", "TSLAB_PROBES": "ON"}
         options = [f"-D{key}={value}" for key, value in settings.items()]
         _run(["cmake", "-S", sources[variant.patch], "-B", variant.folder, "-G", "Ninja", *options])
         _run(["cmake", "--build", variant.folder, "--target", "tslab-malloc", *([COUNTER] if counted else [])])

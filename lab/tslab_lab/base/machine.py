@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 
 from tslab_lab.base import compiling, places, processes
-from tslab_lab.base.shapes import MachineFacts
+from tslab_lab.base.shapes import Record
 
 ENGINE = ("src", "include")
 BUILT_FROM = (*ENGINE, "cmake", "CMakeLists.txt", "CMakePresets.json")
@@ -77,7 +77,7 @@ def _cpu() -> str:
     return _first_line("/proc/cpuinfo", "model name").partition(":")[2].strip() or platform.machine()
 
 
-def facts() -> MachineFacts:
+def facts() -> Record:
     found, changed = commit()
     return {
         "cpu": _cpu(),
@@ -95,7 +95,7 @@ def facts() -> MachineFacts:
     }
 
 
-def setting(facts: MachineFacts, load_at_end: float, peers: str) -> Iterator[tuple[str, str]]:
+def setting(facts: Record, load_at_end: float, peers: str) -> Iterator[tuple[str, str]]:
     """Lines for beside the tables, as (name, text). `peers`: the versions of the other allocators, in words."""
     yield "machine", f"{facts['cpus']} CPUs, {facts['cpu']}, {facts['memory_kib'] / 1024**2:.0f} GiB"
     yield "system", f"Linux {facts['kernel'].partition('-')[0]}, {facts['libc']}, THP {facts['thp']}"

@@ -4,10 +4,9 @@ with the minutes it takes."""
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tslab_lab.allocators.catalogue import GROUPS, OURS, SYSTEM
-from tslab_lab.allocators.variants import DEFERRED, Variant
-from tslab_lab.campaign import seconds
-from tslab_lab.epoch_cost import cases as epoch_cases
+from tslab_lab.allocators.catalogue import OURS, SYSTEM
+from tslab_lab.allocators.variants import BYPASS, DEFERRED, REMOTE, Variant
+from tslab_lab.epoch_cost import ways
 from tslab_lab.workloads import catalogue, named
 
 ROUNDS = 6  # the least that have intervals to rely on
@@ -28,11 +27,6 @@ THREADS = (1, 2, 4, 8, 16)
 ORDER = ("matrix", "demo", "epochs", "requests", "fleetbench", "littered", "profile", "rss", "boundaries", "latency",
          "patterns")  # fmt: skip
 FLEETBENCH = "fleetbench"  # its pieces want the files
-REMOTE = tuple(
-    Variant(name, "remote", number)
-    for name, number in (("straight", 0), ("outbox", 1), ("adopted", 6), ("mailbox", 10))
-)
-BYPASS = tuple(Variant(name, "bypass", number) for name, number in (("frees", 1), ("allocations", 2), ("both", 3)))
 BOTH = f"{OURS},{OURS}@magazines=0"
 
 
@@ -41,12 +35,12 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Piece:
-    """`words`: of the command. `minutes`: how long it takes on two processors where nothing disturbs it. `builds`: variants
-    that it needs."""
+    """`words`: of the command. `minutes`: how long it takes, about; the index of the raw results knows better where it was measured.
+    `builds`: variants that it needs."""
 
     name: str
     words: Words
-    minutes: float
+    minutes: float = 2.5
     builds: tuple[Variant, ...] = ()
 
     @property
@@ -69,23 +63,13 @@ def _file(case: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in case)
 
 
-def strict(rounds: int = ROUNDS) -> Words:
-    return ("--rounds", str(rounds), "--strict")
+STRICT = ("--rounds", str(ROUNDS), "--strict")
+LONG = (*STRICT, "--seconds", "7200")  # of a command that would begin no round after some time
 
 
-def _long(rounds: int = ROUNDS) -> Words:
-    """The same, of a command that would begin no round after some time."""
-    return (*strict(rounds), "--seconds", "7200")
-
-
-def _each(
-    command: str, cases: Iterable[str], options: Words, sides: int, rounds: int = ROUNDS, before: Words = ()
-) -> tuple[Piece, ...]:
+def _each(command: str, cases: Iterable[str], options: Words, before: Words = ()) -> tuple[Piece, ...]:
     """A piece for each case."""
-    return tuple(
-        Piece(_file(case), (command, *before, case, *options), seconds.minutes(command, [case], sides, rounds))
-        for case in cases
-    )
+    return tuple(Piece(_file(case), (command, *before, case, *options)) for case in cases)
 
 
 def _pattern_groups() -> dict[str, list[str]]:
@@ -99,16 +83,12 @@ def _sides(variants: Iterable[Variant]) -> str:
     return ",".join([OURS, *(f"{variant.name}={variant.library}" for variant in variants)])
 
 
-def _requests(name: str, words: Words, columns: int, of_one: float) -> Piece:
-    minutes = seconds.minutes_of(of_one, columns, ROUNDS)
-    return Piece(
-        name, ("requests", *words, *_long(), "--no-figures"), minutes, (DEFERRED,) if "--deferred" in words else ()
-    )
+def _requests(name: str, words: Words, minutes: float) -> Piece:
+    return Piece(name, ("requests", *words, *LONG), minutes, (DEFERRED,) if "--deferred" in words else ())
 
 
-def _rss(name: str, workload: str, allocators: str, sides: int) -> Piece:
-    words = ("rss", "--allocators", allocators, *strict(), workload)
-    return Piece(name, words, seconds.minutes("rss", [workload], sides, ROUNDS))
+def _rss(name: str, workload: str, allocators: str) -> Piece:
+    return Piece(name, ("rss", "--allocators", allocators, *STRICT, workload))
 
 
 def full() -> tuple[Step, ...]:
@@ -124,85 +104,66 @@ def long() -> tuple[Step, ...]:
 
 def comparisons() -> tuple[Step, ...]:
     """With other allocators."""
-    every, debian = len(GROUPS["newest"]), ("--allocators", f"{OURS},debian")
+    debian = ("--allocators", f"{OURS},debian")
     timed = [*catalogue.SETS["latency"], "churn-fixed:threads=16"]
-    sizes = [case.name for case in named.select(["boundaries"])]
-    matrix = _each("bench", [*catalogue.SETS["standard"], *PROGRAMS], (*ALL, *_long()), every)
-    patterns = tuple(
-        Piece(name, ("bench", *cases, *debian, *_long()), seconds.minutes("bench", cases, 5, ROUNDS))
-        for name, cases in _pattern_groups().items()
-    )
+    patterns = (Piece(name, ("bench", *cases, *debian, *LONG), 4.0) for name, cases in _pattern_groups().items())
     sides = ("--allocators", f"{ALL[1]},{OURS}@magazines=0")
-    latency = _each("latency", timed, (*sides, *_long()), every + 1)
-    latency += _each("latency", SERVERS, (*debian, *_long()), 5)
-    epochs = tuple(
-        Piece(group, ("epochs", "--groups", group, *_long()), seconds.minutes("epochs", [group], 1, ROUNDS))
-        for group in epoch_cases.GROUPS
-    )
-    requests = (
-        _requests("server", ("--scenarios", "server", *debian, "--deferred"), 5 + 6, seconds.SERVER),
-        _requests("scattered", ("--scenarios", "scattered", *ALL), every + 1, seconds.SCATTERED),
-    )
-    steps = ("boundaries", *ALL, *_long(), "--no-figures")
-    boundaries = Piece("boundaries", steps, seconds.minutes("bench", sizes, every, ROUNDS))
     return (
-        Step("matrix", matrix),
-        Step("patterns", patterns),
-        Step("latency", latency),
-        Step("epochs", epochs),
-        Step("requests", requests),
-        Step("rss", (_rss("app", "app:operations=60000000", ALL[1], every),)),
-        Step("boundaries", (boundaries,)),
-        Step("demo", (Piece("demo", ("demo", *_long()), seconds.minutes("demo", ["demo"], 1, ROUNDS)),)),
+        Step("matrix", _each("bench", [*catalogue.SETS["standard"], *PROGRAMS], (*ALL, *LONG))),
+        Step("patterns", tuple(patterns)),
+        Step("latency", _each("latency", timed, (*sides, *LONG)) + _each("latency", SERVERS, (*debian, *LONG))),
+        Step("epochs", tuple(Piece(group, ("epochs", "--groups", group, *LONG)) for group in ways.GROUPS)),
+        Step(
+            "requests",
+            (
+                _requests("server", ("--scenarios", "server", *debian, "--deferred"), 8.0),
+                _requests("scattered", ("--scenarios", "scattered", *ALL), 6.0),
+            ),
+        ),
+        Step("rss", (_rss("app", "app:operations=60000000", ALL[1]),)),
+        Step("boundaries", (Piece("boundaries", ("boundaries", *ALL, *LONG), 6.0),)),
+        Step("demo", (Piece("demo", ("demo", *LONG)),)),
     )
 
 
 def yardsticks() -> tuple[Step, ...]:
     """Of others: production's distributions, heaps that are not fresh, profilers."""
-    littered = ("--littered", "--allocators", f"{OURS},{SYSTEM},jemalloc5,mimalloc3,google", *_long())
-    profiled = ("--allocators", PROFILERS, *_long())
+    littered = ("--littered", "--allocators", f"{OURS},{SYSTEM},jemalloc5,mimalloc3,google", *LONG)
     return (
-        Step(
-            FLEETBENCH,
-            _each("bench", [case.name for case in named.SETS[FLEETBENCH]], (*ALL, *_long()), len(GROUPS["newest"])),
-        ),
-        Step("littered", _each("bench", LITTERED, littered, 5)),
-        Step("profile", _each("bench", PROFILED, profiled, 6)),
+        Step(FLEETBENCH, _each("bench", [case.name for case in named.SETS[FLEETBENCH]], (*ALL, *LONG))),
+        Step("littered", _each("bench", LITTERED, littered)),
+        Step("profile", _each("bench", PROFILED, ("--allocators", PROFILERS, *LONG))),
     )
 
 
 def costs() -> tuple[Step, ...]:
     """Of the checked library."""
     cases = (*CHECKED_PROGRAMS, "app", "scopes", "mixed-remote", "burst-idle")
-    options = (*_long(), "--question", "what does the checked library cost?")
-    return (Step("checked", _each("ab", cases, options, 3, before=(OURS, CHECKED))),)
+    options = (*LONG, "--question", "what does the checked library cost?")
+    return (Step("checked", _each("ab", cases, options, before=(OURS, CHECKED))),)
 
 
 def studies() -> tuple[Step, ...]:
     """What earlier allocators measured, measured here: docs/origins.md has the figures, and no command writes it."""
     local = ("churn-adversarial", "churn-fixed:locality=100")
-    fixed = [f"churn-fixed:threads={count}" for count in THREADS]
     both, two = ("--allocators", BOTH), ("--allocators", f"{SYSTEM},{OURS}")
     many = ("--requests", "100000", "--rate", "4000", "--workers", "16", "--policies", "never,batch-256")
     requests = (
-        _requests("study", ("--preset", "study", *two, "--deferred"), 3, seconds.STUDY),
-        _requests("batch", ("--scenarios", "server", *many, *two), 3, seconds.BATCH),
+        _requests("study", ("--preset", "study", *two, "--deferred"), 2.5),
+        _requests("batch", ("--scenarios", "server", *many, *two), 12.0),
     )
-    bypass = ("latency", *local, "--allocators", _sides(BYPASS), *_long())
     caches = (
-        *_each("latency", fixed, (*both, *_long()), 2),
-        Piece("traffic", ("bench", *local, *both, *_long()), seconds.minutes("bench", local, 2, ROUNDS)),
-        Piece("bypass", bypass, seconds.minutes("latency", local, 1 + len(BYPASS), ROUNDS), BYPASS),
+        *_each("latency", [f"churn-fixed:threads={count}" for count in THREADS], (*both, *LONG)),
+        Piece("traffic", ("bench", *local, *both, *LONG)),
+        Piece("bypass", ("latency", *local, "--allocators", _sides(BYPASS), *LONG), builds=BYPASS),
     )
-    ways = ("purge_delay_ms=0", "purge_delay_ms=5000", "purge=eager", "purge=never")
-    purges = ",".join([OURS, *(f"{OURS}@{option}" for option in ways)])
+    options = ("purge_delay_ms=0", "purge_delay_ms=5000", "purge=eager", "purge=never")
+    purges = ",".join([OURS, *(f"{OURS}@{option}" for option in options)])
     memory = (
-        _rss("app", "app:operations=60000000,live=400", f"{OURS},{SYSTEM},tcmalloc,mimalloc", 4),
-        _rss("budget", "large", f"{OURS},{OURS}@retain_bytes=0,{OURS}@retain_bytes=64M,{OURS}@purge=never", 4),
-        _rss("decay", "burst-idle:idle_ms=1000", purges, 5),
-        _rss(
-            "exit", "burst-idle:threads=4,min=256,max=4096", f"{OURS},{OURS}@purge=never,{SYSTEM},tcmalloc,mimalloc", 5
-        ),
+        _rss("app", "app:operations=60000000,live=400", f"{OURS},{SYSTEM},tcmalloc,mimalloc"),
+        _rss("budget", "large", f"{OURS},{OURS}@retain_bytes=0,{OURS}@retain_bytes=64M,{OURS}@purge=never"),
+        _rss("decay", "burst-idle:idle_ms=1000", purges),
+        _rss("exit", "burst-idle:threads=4,min=256,max=4096", f"{OURS},{OURS}@purge=never,{SYSTEM},tcmalloc,mimalloc"),
     )
     return (
         Step("study-requests", requests, page=False),
@@ -216,10 +177,8 @@ def _mailbox() -> Iterator[Piece]:
     for least, most in ((16, 48), (16, 2048)):
         for threads in (4, 32):
             cases = [f"mixed-remote:threads={threads},remote={share},min={least},max={most}" for share in (0, 50, 90)]
-            words = ("bench", *cases, "--allocators", _sides(REMOTE), *_long())
-            yield Piece(
-                f"{threads}-threads-{most}", words, seconds.minutes("bench", cases, 1 + len(REMOTE), ROUNDS), REMOTE
-            )
+            words = ("bench", *cases, "--allocators", _sides(REMOTE), *LONG)
+            yield Piece(f"{threads}-threads-{most}", words, 6.0, REMOTE)
 
 
 def smoke() -> tuple[Step, ...]:

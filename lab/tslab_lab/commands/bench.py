@@ -1,23 +1,21 @@
 """`lab bench`: workloads and real programs on tslab and on the other allocators, in rounds, as ratios with spread."""
 
 import argparse
-import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import functools
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console
 
 from tslab_lab.allocators import sides
-from tslab_lab.allocators.catalogue import OURS, SYSTEM
-from tslab_lab.allocators.sides import BASE
-from tslab_lab.base import processes
+from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.display import layout
-from tslab_lab.measure import accounts, case_runner, instructions, measurement
+from tslab_lab.display.layout import Part, Table, counted, interval_text, mib, time_text
+from tslab_lab.measure import case_runner, measurement
 from tslab_lab.real import programs
-from tslab_lab.real.programs import AnyCase
-from tslab_lab.report import bench_tables, beside, make
-from tslab_lab.results import case_runs
-from tslab_lab.results.case_runs import CaseRuns
+from tslab_lab.report import plots, render, tables
+from tslab_lab.report.render import Picture, Report
+from tslab_lab.results import marks, measures, standings
+from tslab_lab.results.standings import Cases
 from tslab_lab.results.storage import Results
 from tslab_lab.workloads import named
 
@@ -28,17 +26,18 @@ DESCRIPTION = (
     "time, memory, and who wins. WORKLOAD is a name, a name with parameters (mixed-remote:threads=8,remote=50), a pattern "
     "(remote*), or a set; --list shows them all."
 )
+NAMES_SHOWN = 4  # one by one, in a sentence
+NEAR = 1.1
+TITLES = {"tcmalloc": "tcmalloc, gperftools", "google": "tcmalloc, Google", "glibc": "glibc", OURS: OURS}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("workloads", nargs="*", metavar="WORKLOAD", help="what to run (default: the set standard; with --quick: quick)")
     measurement.add_options(parser, seconds=5400)
-    add("--baseline", type=Path, metavar="PATH", help=f"another build of tslab, to be compared with it as '{BASE}'")
-    add("--instructions", action="store_true", help="count instructions, too, by callgrind: free of noise")
     measurement.add_littered(parser)
+    parser.set_defaults(more="workloads")
     measurement.add_page(parser)
-    add("--check", action="store_true", help="exit with 1 where tslab misses a limit that it is held to")
     add("--list", action="store_true", help="list workloads, programs and sets, and run nothing")
 
 
@@ -47,72 +46,124 @@ def run(arguments: argparse.Namespace) -> int:
         return show_list()
     measurement.require_writable(arguments)
     cases = case_runner.select(arguments.workloads or ["quick" if arguments.quick else "standard"])
-    libraries = sides.here(sides.with_base(arguments.allocators, arguments.baseline), arguments.library)
-    befores: list[measurement.BeforeCases] = [accounts.take]
-    befores += [instructions.count] if arguments.instructions else []
-    found, interrupted = measurement.run(NAME, arguments, cases, libraries, befores=befores)
-    return show(found, cases, arguments, interrupted)
+    libraries = sides.here(arguments.allocators, arguments.library)
+    found, interrupted = measurement.run(NAME, arguments, cases, libraries)
+    return render.finish(arguments, found, report(found), interrupted)
 
 
-def show(found: Results, cases: Sequence[AnyCase], arguments: argparse.Namespace, interrupted: bool) -> int:
-    listed = case_runs.of(found, cases)
-    if not listed:
-        for line in case_runs.failures(found):
-            print(f"lab: {line}", file=sys.stderr)
-        raise processes.Failure(f"No round was complete. The results so far are in {found.path}.")
-    names = [name for name in found.header["allocators"] if name != BASE]
-    base = BASE if BASE in found.header["allocators"] and OURS in names else None
-    paragraphs = [how_to_read(found), *measurement.remarks(found)]
-    setting = measurement.setting(found)
-    console = layout.console()
-    layout.show(console, tables_of(found, listed, names, base, console.width), paragraphs, setting)
-    measurement.write_page(arguments, found, page)
-    missed = list(bench_tables.misses(listed, OURS))
-    for line in missed:
-        print(f"missed: {line}")
-    return measurement.end(found, interrupted, 1 if missed and arguments.check else 0)
-
-
-def page(found: Results, path: Path) -> str:
-    """Of a file of results, in Markdown; its figure goes beside `path`."""
-    listed = case_runs.of(found, case_runner.select(found.header["cases"]))
-    names = [name for name in found.header["allocators"] if name != BASE]
-    base = BASE if BASE in found.header["allocators"] and OURS in names else None
-    overview = bench_tables.overview_table(found, names, OURS, True) if OURS in names and len(names) > 1 else None
-    paragraphs: list[layout.Part] = [how_to_read(found), *measurement.remarks(found)]
-    sentences, picture = make.answer(found, path, "Time and peak RSS over all")
-    paragraphs += filter(None, [beside.table(found, names, OURS)])
-    return bench_tables.markdown_page(
-        f"{OURS} against other allocators: {path.stem}",
-        [*sentences, *picture],
-        overview,
-        listed,
-        names,
-        OURS,
-        SYSTEM,
-        base,
-        measurement.setting(found),
-        paragraphs,
-        path,
+def report(found: Results) -> Report:
+    grid, names = standings.ordered(found), list(found.header["allocators"])
+    times, peaks, afters = (
+        standings.columns(grid, figure) for figure in (measures.time_ns, measures.peak_kib, measures.after_kib)
+    )
+    full = [tables.medians("Time per operation, ns", times, names), tables.medians("Peak RSS, MiB", peaks, names, 1024)]
+    full += [tables.medians("RSS after, MiB", afters, names, 1024)] if afters else []
+    full += filter(None, [tables.facts(grid, names)])
+    compared: list[Table] = []
+    if OURS in names and len(names) > 1:
+        compared = [tables.overview(grid, names, True)]
+        compared += filter(None, [tables.beside(grid, names, marks.LITTERED in found.header["marks"])])
+    body: list[Part] = [*compared, *(["## Each case", tables.compact(times, peaks)] if compared else full)]
+    measured = {"time": times, "peak RSS": peaks}
+    return Report(
+        title=f"{OURS} against other allocators",
+        answer=[layout.bullets(answer(measured, names, render.base_of(found)))],
+        pictures=list(pictures(found, measured, afters, names)),
+        body=body,
+        full=[*compared, *full],
+        notes=[how_to_read(found), *measurement.remarks(found)],
+        setting=measurement.setting(found),
     )
 
 
-def tables_of(
-    found: Results, listed: Sequence[CaseRuns], names: Sequence[str], base: str | None, width: int
-) -> Iterator[layout.Table]:
-    """Those that fit a terminal of this width."""
-    if OURS in names and len(names) > 1 and len(listed) > 1:
-        yield bench_tables.overview_table(found, names, OURS, width > layout.WIDTH)
-    yield from filter(None, [beside.table(found, names, OURS)])
-    yield from filter(None, bench_tables.all_tables(listed, names, OURS, SYSTEM, base, width))
+def answer(measured: Mapping[str, Cases], names: list[str], ours: str) -> Iterator[str]:
+    """In words, less than ours being below 1."""
+    for title, cases in measured.items():
+        what, words = (
+            title[0].upper() + title[1:],
+            ("faster", "level", "slower") if title == "time" else ("less", "level", "more"),
+        )
+        if len(cases) == 1:
+            ((case, found),) = cases.items()
+            order = sorted(found, key=lambda name: standings.middle(found[name]))
+            text = {"time": time_text}.get(title, lambda kib: f"{mib(kib)} MiB")
+            yield f"**{what}** of {case}: {', '.join(f'{name} {text(standings.middle(found[name]))}' for name in order)}."
+            continue
+        over = {name: value for name in names if name != ours and (value := standings.overall(cases, name, ours))}
+        parts = []
+        for state, word in zip((standings.WINS, standings.LEVEL, standings.LOSES, None), (*words, "")):
+            chosen = [name for name, (mean, _, rounds) in over.items() if standings.verdict(mean, rounds) == state]
+            texts = [
+                f"{name} {interval_text(over[name].mean)}"
+                for name in sorted(chosen, key=lambda name: over[name].mean.middle)
+            ]
+            if len(texts) > NAMES_SHOWN:
+                texts = [f"{len(texts)} others, from {texts[0]} to {texts[-1]}"]
+            parts += [f"{word}: {', '.join(texts)}".removeprefix(": ")] if texts else []
+        yield f"**{what}** over {counted(len(cases), 'workload')}, {ours} = 1: {'; '.join(parts)}."
+    for title, cases in measured.items():
+        shared = [found for found in cases.values() if ours in found and len(found) > 1]
+        if not shared or len(cases) == 1:
+            continue
+        ratios = [
+            standings.ratio(of[ours], of[standings.best({k: v for k, v in of.items() if k != ours}) or ours])
+            for of in shared
+        ]
+        near = sum(ratio.middle <= NEAR for ratio in ratios if ratio)
+        first = standings.leaders(cases).get(ours, 0)
+        yield f"{ours} has the least {title} in {first} of {counted(len(shared), 'workload')}, and within {NEAR:g} of the least in {near}."
+
+
+def pictures(found: Results, measured: Mapping[str, Cases], afters: Cases, names: list[str]) -> Iterator[Picture]:
+    ours = render.base_of(found)
+    times, peaks = measured.values()
+    if len(times) == 1 or len(names) == 1:
+        for case in times:
+            draw = functools.partial(plots.case, times[case], peaks.get(case, {}), afters.get(case, {}), names)
+            yield Picture(
+                "" if len(times) == 1 else case, f"{case}: medians of the rounds", f"{case}: time and memory", draw
+            )
+        return
+    means = [
+        {name: one.mean for name in names if (one := standings.overall(cases, name, ours))}
+        for cases in measured.values()
+    ]
+    told = ", ".join(
+        f"{name} {means[0][name].middle:.2f} and {means[1][name].middle:.2f}" for name in means[0] if name in means[1]
+    )
+    if len(means[0].keys() & means[1].keys()) > 1:
+        title = f"All workloads at a glance: geometric means, {ours} = 1, with 95 % intervals"
+        text = f"Time and peak RSS over all cases, {ours} = 1: {told}"
+        yield Picture("", title, text, lambda: plots.overview(means[0], means[1], ours, titles(found)))
+    for title, cases in measured.items():
+        rows = {
+            case: {name: ratio for name in of if name != ours and (ratio := standings.ratio(of[name], of[ours]))}
+            for case, of in cases.items()
+            if ours in of and len(of) > 1
+        }
+        draw = functools.partial(plots.ratios, rows, names, ours, title)
+        if rows:
+            yield Picture(
+                title.replace(" ", "-"), f"{title} against {ours}", f"{title} of each allocator against {ours}", draw
+            )
+
+
+def titles(found: Results) -> dict[str, str]:
+    """What readers outside of the lab call the allocators: the versions of one by their numbers."""
+    plain = {
+        name: facts["version"].partition("+")[0].partition("-")[0] for name, facts in found.header["allocators"].items()
+    }
+    return {
+        name: TITLES.get(name, name if "@" in name else f"{name.rstrip('0123456789')} {version}")
+        for name, version in plain.items()
+    }
 
 
 def how_to_read(found: Results) -> str:
     return (
         f"{layout.medians_of(found.rounds)}, all in random order. Ratios are taken round by round: median (95 % "
-        "bootstrap interval). A limit is met when the better end of the interval reaches it. Time: the processor's for "
-        "real programs and where there is one thread, else wall clock, after a warm-up. Peak RSS is all of the process. "
-        "All objects are written and checked, and the work was the same on all allocators."
+        "bootstrap interval). Time: the processor's for real programs and where there is one thread, else wall clock, after a "
+        "warm-up. Peak RSS is all of the process. All objects are written and checked, and the work was the same on all allocators."
     )
 
 

@@ -1,18 +1,20 @@
 """`lab boundaries`: the same work at largest sizes around every internal limit, to show that none is a cliff."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 from tslab_lab.allocators import sides
 from tslab_lab.allocators.catalogue import OURS
-from tslab_lab.base import processes
 from tslab_lab.display import layout
+from tslab_lab.display.layout import Table, counted, interval_text, mib, short, three_digits
+from tslab_lab.estimates.medians import Spread
 from tslab_lab.measure import case_runner, measurement
-from tslab_lab.report import bench_tables, make
-from tslab_lab.results import case_runs, measures
-from tslab_lab.results.case_runs import CaseRuns
+from tslab_lab.report import plots, render, tables
+from tslab_lab.report.render import Picture, Report
+from tslab_lab.results import measures, standings
+from tslab_lab.results.standings import Grid
 from tslab_lab.results.storage import Results
+from tslab_lab.workloads import held
 
 NAME = "boundaries"
 HELP = "the same work at sizes around every internal limit: no cliff in time or memory"
@@ -21,88 +23,121 @@ DESCRIPTION = (
     "sizes up to it, and that size alone. Shows the time and the memory of each step to the next size, and names the "
     "steps that are more than half as much again as the size tells."
 )
+STEP_LIMIT = 1.5  # times the neighbour's, either way
+Groups = dict[str, dict[int, str]]  # by group, the cases by their largest size
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     measurement.add_options(parser, seconds=1800)
     measurement.add_page(parser)
     parser.add_argument("--check", action="store_true", help="exit with 1 where a step of tslab is a cliff")
-    parser.add_argument("--no-figures", action="store_true", help="draw nothing")
 
 
 def run(arguments: argparse.Namespace) -> int:
     measurement.require_writable(arguments)
     cases = case_runner.select(["boundaries"])
     found, interrupted = measurement.run(NAME, arguments, cases, sides.here(arguments.allocators, arguments.library))
-    listed = case_runs.of(found, cases)
-    if not listed:
-        raise processes.Failure(f"No round was complete. The results so far are in {found.path}.")
-    names = list(found.header["allocators"])
-    paragraphs = paragraphs_of(found)
-    layout.show(layout.console(), tables_of(listed, names), paragraphs, measurement.setting(found))
-    cliffs = list(case_runs.cliffs(listed)) if OURS in names else []
-    for line in cliffs:
-        print(f"cliff: {line}")
-    if not cliffs and OURS in names and found.rounds > 1:
-        print(f"No step of {OURS} is a cliff.")
-    measurement.write_page(arguments, found, page)
-    if not arguments.no_figures:
-        make.make(found)
-    return measurement.end(found, interrupted, 1 if cliffs and arguments.check else 0)
+    is_cliff = arguments.check and any(cliffs(standings.ordered(found)))
+    return render.finish(arguments, found, report(found), interrupted, int(is_cliff))
 
 
-def paragraphs_of(found: Results) -> list[str]:
-    """What the tables must be read with."""
-    return [
-        f"{layout.medians_of(found.rounds)}; in brackets: how the time grew from the size before, divided by how "
-        "the size grew. A step is a cliff where the time grows more than the size, or shrinks, by more than half as much again.",
-        *measurement.remarks(found),
-    ]
+def groups_of(grid: Grid) -> Groups:
+    found: Groups = {}
+    for case in grid:
+        group, _, size = case.rpartition("-")
+        found.setdefault(group, {})[int(size)] = case
+    return found
 
 
-def page(found: Results, path: Path) -> str:
-    """Of a file of results, in Markdown; its figure goes beside `path`."""
-    listed = case_runs.of(found, case_runner.select(found.header["cases"]))
-    cliffs = list(case_runs.cliffs(listed))
-    sentences, picture = make.answer(found, path, "Time and RSS over the size")
-    parts: list[layout.Part] = [*sentences, *(["\n".join(f"- {line}" for line in cliffs)] if cliffs else [])]
-    names = list(found.header["allocators"])
-    more = layout.keep_tables(path, tables_of(listed, names))
-    parts += [*picture, *short_tables(listed), *paragraphs_of(found), more]
-    return layout.markdown_page("Time and memory over the size of objects", parts, measurement.setting(found))
+def met(size: int, before: int, ratio: Spread) -> bool | None:
+    """Whether a step in time is none: anything from level to in proportion to the size, and half as much again in either
+    direction. None: there is no interval."""
+    low, high = ratio.ends
+    return None if ratio.low is None else low <= STEP_LIMIT * size / before and high >= 1 / STEP_LIMIT
 
 
-def tables_of(listed: Sequence[CaseRuns], names: Sequence[str]) -> Iterator[layout.Table]:
-    for group, chosen in case_runs.stepping(listed):
-        for some in (names[at : at + COLUMNS] for at in range(0, len(names), COLUMNS)):
-            yield bench_tables.steps_table(group, chosen, some, OURS)
-            yield memory_table(group, chosen, some)
+def steps(grid: Grid, sizes: dict[int, str]) -> Iterator[tuple[int, int, Spread]]:
+    """Of ours: a size, the one before, and how the time grows."""
+    order = [size for size in sorted(sizes) if OURS in grid[sizes[size]]]
+    for before, size in zip(order, order[1:]):
+        if ratio := tables.ratio_of(grid[sizes[size]][OURS], grid[sizes[before]][OURS], measures.time_ns):
+            yield size, before, ratio
 
 
-def short_tables(listed: Sequence[CaseRuns]) -> Iterator[layout.Table]:
-    """Ours, and the best of the others at each size."""
-    for group, chosen in case_runs.stepping(listed):
-        steps = bench_tables.steps_table(group, chosen, [OURS], OURS)
-        table = layout.Table(
-            f"{group}: time of an operation, ns; peak RSS, MiB",
-            ["up to", OURS, "step", "best other", f"{OURS}, MiB", "leanest other"],
+def cliffs(grid: Grid) -> Iterator[str]:
+    """Steps of ours in time, either way, and in memory beyond what the larger objects weigh."""
+    for group, sizes in groups_of(grid).items():
+        for size, before, ratio in steps(grid, sizes):
+            where = f"{group}-{size}, from {before:,} bytes"
+            if met(size, before, ratio) is False:
+                yield f"{where}: time {interval_text(ratio)}"
+            now, then = (
+                standings.middle(standings.column(grid[sizes[at]][OURS], measures.over_live)) for at in (size, before)
+            )
+            if now / then > STEP_LIMIT:
+                yield f"{where}: memory for each live byte {now / then:.2f}"
+
+
+def report(found: Results) -> Report:
+    grid, names = standings.ordered(found), list(found.header["allocators"])
+    groups, found_cliffs = groups_of(grid), list(cliffs(grid))
+    times, peaks = (standings.columns(grid, figure) for figure in (measures.time_ns, measures.peak_kib))
+    curves: dict[str, tuple[plots.Curves, ...]] = {
+        group: tuple(
+            {
+                name: [
+                    (float(size), standings.middle(of[case][name]))
+                    for size, case in sizes.items()
+                    if name in of.get(case, {})
+                ]
+                for name in names
+            }
+            for of in (times, peaks)
         )
-        for (size, time, met), outcome in zip(steps.rows, chosen):
-            best = outcome.best(measures.time_ns)
-            lean = outcome.best(measures.peak_kib)
-            fast = f"{best} {layout.short(outcome.median(best, measures.time_ns))}" if best else "-"
-            small = f"{lean} {layout.short(outcome.median(lean, measures.peak_kib) / 1024)}" if lean else "-"
-            weight = layout.short(outcome.median(OURS, measures.peak_kib) / 1024) if OURS in outcome.runs else "-"
-            table.rows.append([size, time, met, fast, weight, small])
-        yield table
+        for group, sizes in groups.items()
+    }
+    judged = OURS in names and found.rounds > 1
+    sentence = (
+        f"**{OURS} has {counted(len(found_cliffs), 'cliff')}:**"
+        if found_cliffs
+        else f"**No step of {OURS} is a cliff.**"
+    )
+    full = [tables.medians("Time per operation, ns", times, names), tables.medians("Peak RSS, MiB", peaks, names, 1024)]
+    rule = (
+        f"{layout.medians_of(found.rounds)}; in brackets: how the time grew from the size before, divided by how "
+        "the size grew. A step is a cliff where the time grows more than the size, or shrinks, by more than half as much again. "
+        "boundaries: sizes from 16 bytes to this one; edges: this size alone. Dashed: where something ends inside of the engine."
+    )
+    told = "Time of an operation and peak RSS over the size of objects"
+    return Report(
+        title="Time and memory over the size of objects",
+        answer=[sentence, layout.bullets(found_cliffs)] if judged else [],
+        pictures=[Picture("", "Time and RSS over the size", told, lambda: plots.curves(curves, held.ENGINE_LIMITS))],
+        body=[steps_table(grid, group, sizes) for group, sizes in groups.items()],
+        full=full,
+        notes=[rule, *measurement.remarks(found)],
+        setting=measurement.setting(found),
+    )
 
 
-COLUMNS = 4  # allocators that fit a terminal of 80 columns
-
-
-def memory_table(group: str, chosen: Iterable[CaseRuns], names: Sequence[str]) -> layout.Table:
-    table = layout.Table(f"{group}: peak RSS, MiB", ["up to", *names])
-    for outcome in chosen:
-        cells = bench_tables.marked(outcome, names, measures.peak_kib, 1024)
-        table.rows.append([f"{outcome.case.largest:,}", *cells])
+def steps_table(grid: Grid, group: str, sizes: dict[int, str]) -> Table:
+    """Ours, and the best of the others at each size."""
+    heads = ["up to", OURS, "step", "best other", f"{OURS}, MiB", "leanest other"]
+    table = Table(f"{group}: time of an operation, ns; peak RSS, MiB", heads)
+    grown = {size: (before, ratio) for size, before, ratio in steps(grid, sizes)}
+    for size, case in sizes.items():
+        time, peak = (
+            standings.columns({case: grid[case]}, figure).get(case, {})
+            for figure in (measures.time_ns, measures.peak_kib)
+        )
+        cell, verdict = short(standings.middle(time[OURS])) if OURS in time else "-", None
+        if size in grown:
+            before, ratio = grown[size]
+            cell, verdict = f"{cell} ({three_digits(ratio.middle * before / size)})", met(size, before, ratio)
+        best, lean = tables.rival(time), tables.rival(peak)
+        table.rows.append([
+            f"{size:,}", cell, "-" if verdict is None else "met" if verdict else "OVER",
+            f"{best} {short(standings.middle(time[best]))}" if best else "-",
+            mib(standings.middle(peak[OURS])) if OURS in peak else "-", f"{lean} {mib(standings.middle(peak[lean]))}" if lean else "-",
+        ])  # fmt: skip
     return table

@@ -18,9 +18,9 @@ from tslab_lab.allocators import installed, variants
 from tslab_lab.base import machine, places, processes
 from tslab_lab.campaign import plan as plans
 from tslab_lab.campaign.raw import Entry, Raw
-from tslab_lab.display import layout
+from tslab_lab.display import figures, layout
 from tslab_lab.measure import honesty, measurement
-from tslab_lab.report import scatter
+from tslab_lab.report import render
 from tslab_lab.results import merging, published, quoted, storage
 
 NAME = "campaign"
@@ -36,7 +36,6 @@ DESCRIPTION = (
 FLEETBENCH = measurement.FLEETBENCH
 BUSY_HOURS = 6  # so long it waits for a quiet machine, if --minutes does not end it before
 AT_ONCE_SECONDS, STOP_SECONDS = 5, 60
-PICTURE = "matrix.svg"  # README's
 TARGETS = ("tslab-malloc", "tslab-malloc-checked", "tslab-static")
 
 
@@ -78,9 +77,6 @@ def run(arguments: argparse.Namespace) -> int:
             write(step, pages, pages)
             page.write_text(published.with_age(page.read_text(encoding="utf-8"), before), encoding="utf-8")
             print(page)
-    if picture := drawn(pages):
-        (pages / PICTURE).write_text(picture, encoding="utf-8")
-        print(pages / PICTURE)
     if pages == published.FOLDER:
         for path in quoted.fill():
             print(path)
@@ -269,19 +265,14 @@ def write(step: plans.Step, pages: Path, folder: Path) -> None:
     found = raw.read(step.name, [piece.name for piece in step.pieces])
     together = merging.merged(list(found.values()))
     command = importlib.import_module(f"tslab_lab.commands.{together.header['command']}")
-    text = command.page(together, folder / f"{step.name}.md")
-    (folder / f"{step.name}.md").write_text(text, encoding="utf-8")
-
-
-def drawn(pages: Path) -> str | None:
-    """README's picture, of the page of the matrix; nothing where there is none."""
-    page = pages / "matrix.md"
-    return scatter.of(page.read_text(encoding="utf-8")) if page.is_file() else None
+    report, path = command.report(together), folder / f"{step.name}.md"
+    report.title += f": {step.name}" if together.header["command"] == "bench" else ""
+    path.write_text(render.markdown(report, path), encoding="utf-8")
 
 
 def check(pages: Path) -> int:
     """What does not fit together, a line each."""
-    wrong = [*changed(pages, [*plans.full(), *plans.long()]), *redrawn(pages), *published.wrong(), *quoted.wrong()]
+    wrong = [*changed(pages, [*plans.full(), *plans.long()]), *published.wrong(), *quoted.wrong()]
     for line in wrong:
         print(line)
     print(f"{len(wrong)} things do not fit." if wrong else "Pages, raw results, README and docs fit together.")
@@ -289,20 +280,18 @@ def check(pages: Path) -> int:
 
 
 def changed(pages: Path, steps: Iterable[plans.Step]) -> Iterator[str]:
-    """Pages that are not what their raw results say."""
+    """Pages, tables and pictures that are not what their raw results say."""
     raw = Raw(pages)
     for step in steps:
         if not whole(step, raw):
             continue
         with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
             write(step, pages, Path(directory))
-            for made in sorted(Path(directory).glob(f"{step.name}.[cm][sd]*")):
-                there = pages / made.name
-                if not there.is_file() or made.read_text() != published.as_measured(there.read_text()):
-                    yield f"{there.name} is not what its raw results say: lab campaign --only-pages --pieces {step.name}"
+            for made in sorted(Path(directory).glob(f"{step.name}[.-]*[dgv]")):
+                if not (pages / made.name).is_file() or _said(made) != _said(pages / made.name):
+                    yield f"{made.name} is not what its raw results say: lab campaign --only-pages --pieces {step.name}"
 
 
-def redrawn(pages: Path) -> Iterator[str]:
-    picture = drawn(pages)
-    if picture and not ((pages / PICTURE).is_file() and (pages / PICTURE).read_text(encoding="utf-8") == picture):
-        yield f"{PICTURE} is not what matrix.md says: lab campaign --only-pages"
+def _said(file: Path) -> str | bytes:
+    """A picture's figures in words: its points differ from one matplotlib to the next."""
+    return figures.told_in(file) if file.suffix == ".png" else published.as_measured(file.read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ from rich.text import Text
 from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import places, processes
-from tslab_lab.base.shapes import Accounts, Environment, Figures
+from tslab_lab.base.shapes import Environment, Figures, Record
 from tslab_lab.display import layout, progress
 from tslab_lab.display.progress import Bar
 from tslab_lab.estimates import intervals
@@ -175,7 +175,7 @@ def judged(listed: Mapping[str, Measured], recorded: Mapping[str, Mapping[str, f
         yield Finding(f"{name}: peak RSS", peak.ends[0] <= most or more < LEAST_KIB, text)
 
 
-def accounted(found: Accounts | None) -> Iterator[Finding]:
+def accounted(found: Record | None) -> Iterator[Finding]:
     """Where the memory is that is left after a burst: the accounts add up, and the largest are shown."""
     if found is None:
         yield Finding("accounts of memory", False, "the library does not tell them")

@@ -6,18 +6,21 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from tslab_lab.allocators import installed, sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import processes
-from tslab_lab.base.shapes import CaseFacts, Columns, Environment, Figures
-from tslab_lab.display import figures, layout
+from tslab_lab.base.shapes import Columns, Environment, Figures, Record, Run
+from tslab_lab.display import figures
+from tslab_lab.display.layout import bullets, mib
 from tslab_lab.measure import honesty, measurement, rounds
-from tslab_lab.memory import family, sampled_run, tables
+from tslab_lab.memory import family, sampled_run, series
 from tslab_lab.memory.sampler import COLUMNS
-from tslab_lab.report import make
+from tslab_lab.report import plots, render, tables
+from tslab_lab.report.render import Picture, Report
+from tslab_lab.results import measures, standings
 from tslab_lab.results.storage import Results
 from tslab_lab.workloads import compiled, named
 from tslab_tools import preloading
@@ -36,12 +39,24 @@ ROUNDS = 3
 LIBC = "libc.so.6"  # preloaded for the system's malloc: a program may be linked against another one
 
 
+def _scaled(name: str, factor: float) -> measures.Figure:
+    def figure(run: Run) -> float | None:
+        return None if run.get(name) is None else run[name] / factor  # older results have fewer
+
+    return figure
+
+
+FIGURES = {
+    "mean\nMiB": _scaled("mean_kib", 1024), "p95\nMiB": _scaled("p95_kib", 1024), "max\nMiB": _scaled("peak_kib", 1024),
+    "at end\nMiB": _scaled("rss_kib", 1024), "area\nMiB s": _scaled("area_mib_s", 1), "PSS\nmean": _scaled("mean_pss_kib", 1024),
+    "USS\nmean": _scaled("mean_uss_kib", 1024), "time\ns": _scaled("run_seconds", 1), "CPU\ns": _scaled("cpu_seconds", 1),
+    "ops/s": _scaled("operations_per_second", 1),
+}  # fmt: skip
+
+
 def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
+    value = float(text) if re.fullmatch(r"\d*\.?\d+", text) else math.inf
+    if value == math.inf:
         raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds")
     return value
 
@@ -67,7 +82,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--load", metavar="COMMAND", help="for a server: a shell command to run beside it, on the system's malloc")
     add("--after", type=_seconds, default=1, metavar="S", help="the load starts so long after the server (default: 1)")
     add("--settle", type=_seconds, default=2, metavar="S", help="the server ends so long after the load (default: 2)")
-    add("--main-only", action="store_true", help="sample the process alone, without its descendants")
     text = "how to find operations a second in what is written: its first group; the last match counts"
     add("--ops-from", type=_pattern, metavar="REGEX", help=text)
     add("--output", type=Path, metavar="DIR", help="where the results go (default: a new folder below tslab-runs)")
@@ -75,12 +89,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     measurement.add_fleetbench(parser)
     measurement.add_littered(parser)
     measurement.add_page(parser)
-    add(
-        "program",
-        nargs=argparse.REMAINDER,
-        metavar="PROGRAM",
-        help="a workload, or -- and a program with its arguments",
-    )
+    text = "a workload, or -- and a program with its arguments"
+    add("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help=text)
 
 
 def plan_of(arguments: argparse.Namespace) -> tuple[str, str, sampled_run.Plan]:
@@ -88,28 +98,22 @@ def plan_of(arguments: argparse.Namespace) -> tuple[str, str, sampled_run.Plan]:
     words = preloading.program_of(arguments)
     if not words:
         arguments.error("name a program to measure, as in: lab rss -- python3 job.py; or a workload: lab rss app")
-    if words == arguments.program and len(words) > 1 and named.is_workload(words[0]):
+    is_workload = words == arguments.program and named.is_workload(words[0])
+    if is_workload and len(words) > 1:
         arguments.error(f"write the options before the workload, as in: lab rss --rounds 1 {words[0]}")
     measurement.rounds_wanted(arguments)
     if arguments.load and arguments.seconds is not None:
         arguments.error("--seconds and --load exclude each other: with a load, the program ends when the load is over")
     if arguments.seconds == 0:
         arguments.error("--seconds must be more than 0")
-    found = _workload(words[0]) if words == arguments.program and len(words) == 1 else None
-    if not found:
+    if is_workload:
+        (case,) = named.select(words)
+        name, title, argv = case.name, f"{case.name}: {case.title}", case.argv(compiled.build([case]), False)
+    else:
         path = preloading.find(words[0])
-        found = os.path.basename(path), shlex.join(words), [path, *words[1:]]
-    name, title, argv = found
-    options = (arguments.load, arguments.seconds, arguments.after, arguments.settle, arguments.main_only)
-    return name, title, sampled_run.Plan(argv, *options, arguments.ops_from)
-
-
-def _workload(word: str) -> tuple[str, str, list[str]] | None:
-    """Name, title and words; nothing where it is none."""
-    if not named.is_workload(word):
-        return None
-    (case,) = named.select([word])
-    return case.name, f"{case.name}: {case.title}", case.argv(compiled.build([case]), False)
+        name, title, argv = os.path.basename(path), shlex.join(words), [path, *words[1:]]
+    options = (arguments.load, arguments.seconds, arguments.after, arguments.settle, arguments.ops_from)
+    return name, title, sampled_run.Plan(argv, *options)
 
 
 def environment(library: installed.Library) -> Environment:
@@ -151,51 +155,86 @@ def run(arguments: argparse.Namespace) -> int:
         raise processes.Failure("None of these allocators is here: there is nothing to measure on.")
     for library in libraries.values():
         preloading.require(plan.argv[0], library.path)
-    if not plan.alone:
-        family.require_children()
-    given = {"load": plan.load, "seconds": plan.seconds}
-    given |= {"after": plan.after, "settle": plan.settle} if plan.load else {}
-    given |= {"main_only": True} if plan.alone else {}
-    facts: dict[str, CaseFacts] = {
-        name: {"group": NAME, "title": title, "parameters": {key: v for key, v in given.items() if v is not None}}
-    }
+    family.require_children()
+    given = {"load": plan.load, "seconds": plan.seconds} | (
+        {"after": plan.after, "settle": plan.settle} if plan.load else {}
+    )
+    parameters = {key: value for key, value in given.items() if value is not None}
+    facts: dict[str, Record] = {name: {"group": NAME, "title": title, "parameters": parameters}}
     folder = measurement.folder_of(NAME, arguments)
     measure = measurer(plan, libraries, folder, arguments.littered)
-    cases = {name: list(libraries)}
     found, interrupted = measurement.measured(
-        NAME, arguments, arguments.rounds, cases, measure, libraries, facts, seconds=math.inf
+        NAME, arguments, arguments.rounds, {name: list(libraries)}, measure, libraries, facts, seconds=math.inf
     )
-    outcome = tables.outcome_of(found)
-    if not outcome:
-        raise processes.Failure(found.failures[0]["why"])
-    show(found, outcome, folder, plan.load)
-    measurement.write_page(arguments, found, page)
-    return measurement.end(found, interrupted)
+    told = report(found)
+    if not figures.available() and (drawn := told.pictures[0].draw()):
+        figures.save(drawn, folder / NAME, told.pictures[0].told)
+    print(f"In {folder}: {NAME}.png, samples (.csv),\nand what the programs wrote (ALLOCATOR-ROUND.out, .err)")
+    return render.finish(arguments, found, told, interrupted)
 
 
-def page(found: Results, path: Path) -> str:
-    """Of a file of results, in Markdown; its figure goes beside `path`."""
-    outcome = tables.outcome_of(found)
-    (case,) = found.header["cases"].values()
-    sentences, picture = make.answer(found, path, "RSS over time")
-    parts: list[layout.Part] = [*sentences, *picture, case["title"]]
-    parts += [*tables.notes(outcome, None, case["parameters"].get("load")), *linked_notes(outcome)]
-    parts += [*measurement.remarks(found), *tables.tables(outcome, SYSTEM)]
-    return layout.markdown_page("RSS over time", parts, measurement.setting(found))
+def report(found: Results) -> Report:
+    ((case, facts),) = found.header["cases"].items()
+    rows = standings.ordered(found)[case]
+    lines = series.of(found.series, case)
+    full = [tables.of_runs("RSS over time", rows, FIGURES)]
+    if SYSTEM in rows and len(rows) > 1:
+        ratios = {
+            head.replace("\n", " ").partition(" MiB")[0].removesuffix(" s"): figure for head, figure in FIGURES.items()
+        }
+        heads = [head for head in ratios if any(standings.column(runs, ratios[head]) for runs in rows.values())]
+        for some in (heads[at : at + 4] for at in range(0, len(heads), 4)):
+            others = {name: runs for name, runs in rows.items() if name != SYSTEM}
+            divided = {head: (ratios[head], rows[SYSTEM]) for head in some}
+            full.append(tables.against(f"As ratios to {SYSTEM} (95 % interval)", others, divided))
+    told = f"{case}: RSS over time (median of the rounds; shade: all of them)"
+    return Report(
+        title="RSS over time",
+        answer=[means(case, rows), facts["title"]],
+        pictures=[Picture("", "RSS over time", told, lambda: plots.series(lines))],
+        body=[*full],
+        full=full,
+        notes=[*notes(rows, facts["parameters"].get("load")), *measurement.remarks(found)],
+        keeps_tables=False,
+        setting=measurement.setting(found),
+    )
 
 
-def linked_notes(outcome: tables.Outcome) -> Iterator[str]:
-    """What the program maps although nobody asked for it."""
-    others = sorted({file for run in outcome.get(SYSTEM, {}).values() for file in run["mapped"]})
-    if others:
+def means(case: str, rows: tables.Rows) -> str:
+    middles = {name: standings.middle(standings.column(runs, FIGURES["mean\nMiB"])) for name, runs in rows.items()}
+    ours = middles.get(OURS)
+    parts = [
+        f"{name} {mib(1024 * middles[name])} MiB"
+        + (f" ({middles[name] / ours:.2f} of {OURS})" if ours and name != OURS else "")
+        for name in sorted(middles, key=middles.__getitem__)
+    ]
+    return f"**Mean RSS** of {case}: {', '.join(parts)}."
+
+
+def _span(values: Collection[float]) -> str:
+    """5 ms, or 5 to 7 ms."""
+    return " to ".join(dict.fromkeys(f"{value:.0f}" for value in (min(values), max(values)))) + " ms"
+
+
+def notes(rows: tables.Rows, load: str | None) -> Iterator[str]:
+    """What the tables must be read with."""
+    every = [(name, number, run) for name, by_round in rows.items() for number, run in by_round.items()]
+    runs = [run for _, _, run in every]
+    rare = [run["pss_every_ms"] for run in runs if run["pss_every_ms"]]
+    yield (
+        f"RSS was read every {_span([run['sampled_every_ms'] or 0 for run in runs])}"
+        f"{f', PSS, USS and LazyFree every {_span(rare)}' if rare else ''}, by {max(run['sampler_share'] for run in runs):.1%} of "
+        f"one processor at most. A p95 takes {series.ENOUGH} samples in every run, a mean of PSS {series.ENOUGH_RARE} readings."
+    )
+    most = max(run["processes"] for run in runs)
+    if most > 1:
+        yield (
+            f"The sum of up to {most} processes. RSS counts what they share once for each; PSS counts it once. "
+            f"Processes that lived shorter than {_span([run['looked_every_ms'] for run in runs])} may be missing."
+        )
+    if load:
+        yield "time: of the load. Memory: from the program's start to its end, idle times included."
+    if remarks := [f"{name}, round {number}: {remark}." for name, number, run in every for remark in run["remarks"]]:
+        yield bullets(remarks)
+    if others := sorted({file for run in rows.get(SYSTEM, {}).values() for file in run["mapped"]}):
         yield f"The program is linked against {', '.join(others)}: for {SYSTEM}, libc is preloaded before it."
-
-
-def show(found: Results, outcome: tables.Outcome, folder: Path, load: str | None) -> None:
-    paragraphs = [*tables.notes(outcome, folder, load), *linked_notes(outcome)]
-    if SYSTEM not in outcome:
-        paragraphs.append(f"No ratios: {SYSTEM} did not take part.")
-    paragraphs += measurement.remarks(found)
-    _, picture = make.answer(found, folder / NAME, "RSS over time")
-    paragraphs.append(f"Figure: {folder / NAME}.png and .pdf" if picture else figures.available())
-    layout.show(layout.console(), tables.tables(outcome, SYSTEM), paragraphs, measurement.setting(found))

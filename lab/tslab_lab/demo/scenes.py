@@ -8,12 +8,12 @@ from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.allocators.installed import Library
 from tslab_lab.base import machine, processes
-from tslab_lab.base.shapes import CaseFacts, Environment, Figures, Words
+from tslab_lab.base.shapes import Environment, Figures, Record, Words
 from tslab_lab.demo import limits, side_by_side
 from tslab_lab.demo.side_by_side import Act, End
 from tslab_lab.real import postgres, redis, spending
-from tslab_lab.request_server import compiled as servers
-from tslab_lab.request_server.survivors import Scattered
+from tslab_lab.request_server import driver
+from tslab_lab.request_server.driver import Scattered
 from tslab_lab.results.demo_findings import REST_SECONDS, WITH_EPOCHS
 from tslab_lab.workloads import compiled, named
 
@@ -36,10 +36,6 @@ class Scene:
     def __init__(self, quick: bool) -> None:
         self.quick = quick
         self.setting = ""  # what belongs to the title, once it is open
-
-    @property
-    def whole_title(self) -> str:
-        return f"{self.title}, {self.setting}" if self.setting else self.title
 
     def names(self, libraries: dict[str, Library]) -> list[str]:
         return [name for name in libraries if name in (self.sides or libraries)]
@@ -109,7 +105,7 @@ class Survivors(Scene):
 
     @contextlib.contextmanager
     def opened(self, libraries: dict[str, Library]) -> Iterator[Callable[[str], Act]]:
-        servers.build(servers.SCATTERED)
+        driver.build_scattered()
         work = Scattered(requests=50, survivors=400, idle_ms=200) if self.quick else Scattered()
         least = Scattered(requests=1, objects=8, survivors=1, idle_ms=0).argv(False)
         environments = _environments(libraries, least, "the program of the survivors")
@@ -197,7 +193,7 @@ class PostgreSQL(Scene):
 ALL: tuple[type[Scene], ...] = (Redis, Survivors, Buffers, Threads, PostgreSQL)
 
 
-def facts(scene: Scene) -> CaseFacts:
+def facts(scene: Scene) -> Record:
     """What a file of results says of it."""
     return {"group": "demo", "title": scene.title, "parameters": {}}
 

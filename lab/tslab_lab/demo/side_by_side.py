@@ -6,7 +6,7 @@ import contextlib
 import json
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 from tslab_lab.base import processes
@@ -78,15 +78,11 @@ def until_rest(points: list[Point], kib: float) -> list[Point]:
     return points[: last + 1]
 
 
-def run(
-    acts: Mapping[str, Act], watch: Callable[[dict[str, list[Point]], dict[str, End]], None]
-) -> tuple[dict[str, list[Point]], dict[str, End]]:
-    """Runs the acts, by name, to their ends. `watch(curves, ends)` is called again and again with what is known so far. Returns
-    both, by name."""
+def run(acts: Mapping[str, Act]) -> tuple[dict[str, list[Point]], dict[str, End]]:
+    """Runs the acts, by name, to their ends. Returns the curves and the ends, by name."""
     start, left = time.monotonic(), dict(acts)
     ends: dict[str, End] = {}
     curves = {name: _Curve(start) for name in acts}
-    points = {name: curve.points for name, curve in curves.items()}
     with contextlib.ExitStack() as stack:
         for act in acts.values():
             stack.callback(act.close)
@@ -102,7 +98,6 @@ def run(
                 except processes.Failure as failure:
                     ends[name] = failure
                     del left[name]
-            watch(points, ends)
             if left:
                 time.sleep(TURN_SECONDS)
-    return points, ends
+    return {name: curve.points for name, curve in curves.items()}, ends

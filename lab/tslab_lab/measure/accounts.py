@@ -1,19 +1,15 @@
 """Where our memory is when a workload ends: what the library's own statistics say in one run apart from the rounds, because
 writing them takes time."""
 
-from collections.abc import Collection
-
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.base import processes
-from tslab_lab.base.shapes import Accounts
-from tslab_lab.display.progress import Bar
+from tslab_lab.base.shapes import Record
 from tslab_lab.measure.case_runner import Runner
 from tslab_lab.real.programs import AnyCase
 from tslab_lab.results import accounting
-from tslab_lab.results.storage import Writer
 
 
-def of_case(runner: Runner, case: AnyCase) -> Accounts | None:
+def of_case(runner: Runner, case: AnyCase) -> Record | None:
     """None for a program, which may be several processes, for a library that does not tell, and where the case fails, as it
     does in the rounds, too."""
     argv = runner.own_argv(case)
@@ -24,12 +20,3 @@ def of_case(runner: Runner, case: AnyCase) -> Accounts | None:
         return accounting.found_in(processes.outputs(argv, environment, f"{case.name} on {OURS}, with statistics")[1])
     except processes.Failure:
         return None
-
-
-def take(runner: Runner, names: Collection[str], writer: Writer, bar: Bar) -> None:
-    """Writes the accounts of all cases into the results."""
-    for case in runner.cases if OURS in names else ():
-        bar.begin(f"accounts: {case.name} on {OURS}")
-        found = of_case(runner, case)
-        if found is not None:
-            writer.accounts(case.name, OURS, found)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tslab_lab.allocators import installed
 from tslab_lab.base import processes
-from tslab_lab.base.shapes import CaseFacts, Environment, Figures
+from tslab_lab.base.shapes import Environment, Figures, Record
 from tslab_lab.real import programs
 from tslab_lab.real.programs import AnyCase
 from tslab_lab.workloads import compiled, named
@@ -27,7 +27,7 @@ def select(words: Iterable[str]) -> list[AnyCase]:
 
 class Runner:
     """All that a measurement runs on all its allocators. `littered`: on heaps that are not fresh. `latency`: with the times of all operations, or of
-    requests that come at a fixed rate. `causes`: also with what each operation did."""
+    requests that come at a fixed rate."""
 
     def __init__(
         self,
@@ -36,17 +36,15 @@ class Runner:
         quick: bool,
         latency: bool = False,
         littered: bool = False,
-        causes: bool = False,
     ) -> None:
         self.cases, self.quick, self._latency = cases, quick, latency
         ours = [case for case in cases if isinstance(case, Case)]
         probe = named.parse(PROBE)
-        self._directory = compiled.build([*ours, probe], latency, causes) if ours else None
+        self._directory = compiled.build([*ours, probe], latency) if ours else None
         for case in cases:
             if isinstance(case, programs.Program):
                 case.prepare_paced() if latency else case.prepare()
         self.environments: dict[tuple[str, str], Environment] = {}  # by case and library
-        self._without_epochs = {name for name, library in libraries.items() if not installed.has_epochs(library)}
         for name, library in libraries.items():
             shared = installed.proven_environment(library, self._argv(probe, False), "a workload") if ours else {}
             for case in cases:
@@ -59,15 +57,6 @@ class Runner:
         assert self._directory is not None  # there are workloads
         return case.argv(self._directory, quick)
 
-    def tiny_argv(self, case: AnyCase, factor: int) -> list[str] | None:
-        """So many times the least work; None for a program, whose amount of work is its own."""
-        if isinstance(case, programs.Program):
-            return None
-        assert self._directory is not None
-        first = next(iter(case.values))
-        values = case.parameters(True) | {first: factor * case.workload.tiny}
-        return [str(self._directory / case.program), *map(str, values.values())]
-
     def own_argv(self, case: AnyCase) -> list[str] | None:
         """What runs the case; None for a program, which may be several processes."""
         return self._argv(case, self.quick) if isinstance(case, Case) else None
@@ -77,11 +66,9 @@ class Runner:
         environment, who = self.environments[case.name, allocator], f"{case.name} on {allocator}"
         if isinstance(case, programs.Program):
             return (case.measure_paced if self._latency else case.measure)(environment, self.quick, who)
-        if case.workload.needs and allocator in self._without_epochs:
-            raise processes.Failure("it has no epochs.")
         return processes.figures(self._argv(case, self.quick), environment, who)
 
-    def facts(self, case: AnyCase) -> CaseFacts:
+    def facts(self, case: AnyCase) -> Record:
         """What a file of results says of the case."""
         parameters = case.parameters(self.quick) if isinstance(case, Case) else {}
         return {"group": case.group, "title": case.title, "parameters": parameters}

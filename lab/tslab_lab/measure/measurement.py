@@ -3,10 +3,9 @@ that belong to all results."""
 
 import argparse
 import contextlib
-import functools
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,16 @@ from rich.console import Console
 
 from tslab_lab.allocators import installed, sides
 from tslab_lab.base import machine, processes
-from tslab_lab.base.shapes import CaseFacts
+from tslab_lab.base.shapes import Record
 from tslab_lab.display import progress
-from tslab_lab.display.progress import Bar
-from tslab_lab.estimates import intervals
 from tslab_lab.measure import case_runner, honesty, rounds
 from tslab_lab.real.programs import AnyCase
-from tslab_lab.results import case_runs, marks, storage
-from tslab_lab.results.storage import Results, Writer
+from tslab_lab.results import marks, storage
+from tslab_lab.results.storage import Results
 
 ROUNDS = (10, 5)  # and with --quick
 ROUNDS_MOST = 1000
 FLEETBENCH = "FLEETBENCH"  # how the workload is told where its files are
-
-# What happens before the rounds.
-Before = Callable[[Writer, Bar], None]
-BeforeCases = Callable[[case_runner.Runner, Sequence[str], Writer, Bar], None]  # also with the names of the libraries
 
 
 def add_options(
@@ -87,19 +80,6 @@ def require_writable(arguments: argparse.Namespace) -> None:
         arguments.error(f"cannot write {file}: there is no such directory, or it is not yours")
 
 
-def write_page(arguments: argparse.Namespace, found: Results, page: Callable[[Results, Path], str]) -> None:
-    """`page(found, path)` gives the text of a page that will be at `path`, and draws its figures beside it."""
-    if arguments.markdown:
-        arguments.markdown.write_text(page(found, arguments.markdown.absolute()), encoding="utf-8")
-
-
-def require_checkable(arguments: argparse.Namespace) -> None:
-    if arguments.check and arguments.rounds < intervals.FEW_ROUNDS:
-        arguments.error(
-            f"--check needs --rounds of at least {intervals.FEW_ROUNDS}: fewer give no intervals to rely on"
-        )
-
-
 def rounds_wanted(arguments: argparse.Namespace, defaults: tuple[int, int] = ROUNDS) -> int:
     wanted: int = arguments.rounds if arguments.rounds is not None else defaults[arguments.quick]
     if not 1 <= wanted <= ROUNDS_MOST:
@@ -120,13 +100,12 @@ def measured(
     plan: rounds.Plan,
     measure: rounds.Measure,
     found: dict[str, installed.Library],
-    facts: Mapping[str, CaseFacts],
-    befores: Iterable[Before] = (),
+    facts: Mapping[str, Record],
     settings: Mapping[str, Any] | None = None,
     seconds: float | None = None,
 ) -> tuple[Results, bool]:
     """Runs `plan` (of rounds.run) in `wanted` rounds, and returns the results, with one run at least, and whether the user interrupted it.
-    `found`: the libraries by the names in the plan; `facts`: of each case; `befores`: when all is ready; `settings`: what readers of the results must know of the command's options;
+    `found`: the libraries by the names in the plan; `facts`: of each case; `settings`: what readers of the results must know of the command's options;
     `seconds`: in place of the option."""
     folder = folder_of(command, arguments)
     ours = any(installed.is_built_here(library) for library in found.values())
@@ -137,8 +116,6 @@ def measured(
     interrupted = False
     try:
         with contextlib.closing(writer), progress.of(wanted * sum(map(len, plan.values())), Console()) as bar:
-            for before in befores:
-                before(writer, bar)
             rounds.run(plan, wanted, seconds or arguments.seconds, measure, writer, bar, arguments.strict)
     except rounds.Interrupted:
         interrupted = True
@@ -158,13 +135,11 @@ def run(
     cases: Sequence[AnyCase],
     found: dict[str, installed.Library],
     latency: bool = False,
-    befores: Iterable[BeforeCases] = (),
     settings: Mapping[str, Any] | None = None,
-    causes: bool = False,
 ) -> tuple[Results, bool]:
     """Measures cases of `lab bench` on these libraries."""
     wanted = rounds_wanted(arguments)
-    runner = case_runner.Runner(cases, found, arguments.quick, latency, getattr(arguments, "littered", False), causes)
+    runner = case_runner.Runner(cases, found, arguments.quick, latency, getattr(arguments, "littered", False))
     names, by_name = list(found), {case.name: case for case in cases}
     return measured(
         command,
@@ -174,7 +149,6 @@ def run(
         lambda case, name: runner.run(by_name[case], name),
         found,
         {case.name: runner.facts(case) for case in cases},
-        [functools.partial(before, runner, names) for before in befores],
         settings,
     )
 
@@ -189,7 +163,10 @@ def remarks(found: Results, intervals: bool = True) -> Iterator[str]:
     """What makes the figures less than they could be, in sentences. `intervals`: they are shown."""
     for mark in marks.of(found, intervals):
         yield f"Note: {mark}"
-    yield from case_runs.failures(found)
+    for failure in found.failures:
+        first, *words = failure["why"].splitlines()
+        last = f" ({words[-1].strip(' |')})" if words else ""
+        yield f"{failure['allocator']} takes no part in {failure['case']}: {first.removesuffix(' Its last words:')}{last}"
 
 
 def setting(found: Results) -> list[tuple[str, str]]:

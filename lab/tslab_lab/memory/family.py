@@ -16,7 +16,7 @@ _PATIENCE_SECONDS = 5
 def require_children() -> None:
     if not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
         raise processes.Failure(
-            "This kernel does not tell which processes a process has started (CONFIG_PROC_CHILDREN). Use --main-only."
+            "This kernel does not tell which processes a process has started (CONFIG_PROC_CHILDREN)."
         )
 
 

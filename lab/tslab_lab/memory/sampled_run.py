@@ -29,7 +29,6 @@ class Plan:
     seconds: float | None = None
     after: float = 1.0
     settle: float = 2.0
-    alone: bool = False  # without the program's descendants
     pattern: re.Pattern[str] | None = None  # that finds the operations a second in what was written
 
 
@@ -153,7 +152,7 @@ def measure(
     with family.none_left() as left, open(files["out"], "wb") as out, open(files["err"], "wb") as err:
         start = time.monotonic()
         with processes.started(plan.argv, environment, out, err) as process:
-            sampler = Sampler(process.pid, start, plan.alone, str(library) if library else None)
+            sampler = Sampler(process.pid, start, str(library) if library else None)
             used = time.process_time()
             try:
                 work, stopped, said = _follow(plan, process, sampler, Watch(sampler), files, who)

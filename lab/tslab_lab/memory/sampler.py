@@ -72,8 +72,8 @@ class Sampler:
     """Call `tick` again and again, at `due` or later, and `close` at the end; `rows` are what COLUMNS says.
     `wanted`: a library that should be found mapped. It is looked for until it is found."""
 
-    def __init__(self, pid: int, start: float, alone: bool = False, wanted: str | None = None) -> None:
-        self._pid, self._start, self._alone = pid, start, alone
+    def __init__(self, pid: int, start: float, wanted: str | None = None) -> None:
+        self._pid, self._start = pid, start
         self._wanted = os.path.realpath(wanted) if wanted else None
         self.rows: list[tuple[Any, ...]] = []
         self.files: dict[int, int] = {}  # by process, opened
@@ -126,15 +126,14 @@ class Sampler:
         expected = self._rollup_cost * sums[0]
         if last or (now >= self._rollups.due and self._rollups.affords(now, expected)):
             details = self._read_rollups()
-            if not self._alone:
-                family.bury_orphans((self._pid, *self.others))
+            family.bury_orphans((self._pid, *self.others))
             cost = self._cost()
             self._rollup_cost = cost / max(1, sums[0])
             self._rollups.done(now, cost)
         self.rows.append((round((at - self._start) * 1000), *sums, *details))
 
     def _look_around(self, now: float) -> None:
-        members = [self._pid] if self._alone else family.family([self._pid, *self.files])
+        members = family.family([self._pid, *self.files])
         for pid in members:
             if pid not in self.files:
                 try:

@@ -4,7 +4,7 @@ that a series with gaps is not misread."""
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from tslab_lab.base.shapes import Columns, Figures
+from tslab_lab.base.shapes import Columns, Figures, Record
 
 ENOUGH = 100  # samples for a p95: five of them lie above it
 SHARE = 0.95
@@ -53,6 +53,16 @@ def known(times_ms: Iterable[int], values: Iterable[int | None]) -> Line:
     """The samples that were taken, of a column in which some were not."""
     pairs = [(time, value) for time, value in zip(times_ms, values) if value is not None]
     return [time for time, _ in pairs], [value for _, value in pairs]
+
+
+def of(found: Iterable[Record], case: str) -> dict[str, list[Line]]:
+    """RSS over time of each allocator in each round, of a file of results."""
+    lines: dict[str, list[Line]] = {}
+    for record in found:
+        line = known(record.get("t_ms", ()), record.get("rss_kb", ()))
+        if record["case"] == case and len(line[0]) > 1:
+            lines.setdefault(record["allocator"], []).append(line)
+    return lines
 
 
 def figures(columns: Columns) -> Figures:

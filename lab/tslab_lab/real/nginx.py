@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tslab_lab.base import processes
-from tslab_lab.base.shapes import Environment, Figures, Latency
+from tslab_lab.base.shapes import Environment, Figures, Record
 from tslab_lab.real import paced, spending
 
 START_SECONDS = 20
@@ -53,7 +53,7 @@ http {{
 """
 
 
-Done = tuple[int, float, list[Latency]]  # requests, seconds, and the times of all where they were taken
+Done = tuple[int, float, list[Record]]  # requests, seconds, and the times of all where they were taken
 Load = Callable[[int, Path], Done]  # on the server at this port, with a folder for its files
 
 

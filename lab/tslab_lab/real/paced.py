@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tslab_lab.base import compiling, places, processes
-from tslab_lab.base.shapes import Bucket, Latency
+from tslab_lab.base.shapes import Bucket, Record
 from tslab_lab.estimates.histogram import Histogram
 from tslab_lab.real import spending
 
@@ -26,7 +26,7 @@ def prepare() -> None:
     compiling.build(_CLIENT, [spending.JOBS / "paced.c"], ["-std=gnu17", "-O2"], ("-lm",))
 
 
-def line(count: int, longest_ns: float, buckets: list[Bucket]) -> Latency:
+def line(count: int, longest_ns: float, buckets: list[Bucket]) -> Record:
     """Of a file of results."""
     return {
         "operation": OPERATION,
@@ -38,7 +38,7 @@ def line(count: int, longest_ns: float, buckets: list[Bucket]) -> Latency:
     }
 
 
-def line_of(values_us: Iterable[int]) -> Latency:
+def line_of(values_us: Iterable[int]) -> Record:
     """From times in microseconds."""
     found = Histogram.of([1000 * value for value in values_us])
     return line(
@@ -46,7 +46,7 @@ def line_of(values_us: Iterable[int]) -> Latency:
     )
 
 
-def redis(path: str, quick: bool) -> tuple[int, float, Latency]:
+def redis(path: str, quick: bool) -> tuple[int, float, Record]:
     """Requests, seconds and the line of a load on the server at this socket."""
     count = REDIS_RATE * SECONDS[quick]
     text = processes.run([_CLIENT, path, REDIS_RATE, count, 20_000], processes.environment(), "the client")
@@ -54,7 +54,7 @@ def redis(path: str, quick: bool) -> tuple[int, float, Latency]:
     return count, found["seconds"], line(count, found["max_ns"], found["buckets"])
 
 
-def nginx(port: int, paths: Iterable[str], quick: bool, directory: Path) -> tuple[int, float, Latency]:
+def nginx(port: int, paths: Iterable[str], quick: bool, directory: Path) -> tuple[int, float, Record]:
     """The same for the server at this port; `paths`: to ask for, in turns."""
     count, log, addresses = NGINX_RATE * SECONDS[quick], directory / "log", directory / "addresses"
     addresses.write_text("".join(f"{path}\n" for path in paths))
@@ -73,7 +73,7 @@ def postgres_words(quick: bool) -> list[str]:
     return ["-R", str(POSTGRES_RATE), "-T", str(POSTGRES_SECONDS[quick]), "-l", "--log-prefix", "took"]
 
 
-def postgres(directory: Path) -> Latency:
+def postgres(directory: Path) -> Record:
     """The line, of what pgbench wrote: the third word of a row is the time in microseconds from when the transaction was due."""
     rows = [row.split() for file in directory.glob("took*") for row in file.read_text(encoding="ascii").splitlines()]
     return line_of([int(row[2]) for row in rows])

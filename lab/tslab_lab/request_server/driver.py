@@ -1,4 +1,5 @@
-"""One run of the request server under a load of a fixed rate: starts it, drives it by h2load, samples its memory."""
+"""One run of the request server under a load of a fixed rate: starts it, drives it by h2load, samples its memory. And one of the
+scattered survivors: many requests alive together, all over, a few of their objects still there."""
 
 import contextlib
 import dataclasses
@@ -17,11 +18,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from tslab_lab.base import processes
-from tslab_lab.base.shapes import Environment, Point, Run
+from tslab_lab.base import compiling, places, processes
+from tslab_lab.base.shapes import Environment, Figures, Point, Run
 from tslab_lab.estimates.histogram import Histogram
-from tslab_lab.request_server import compiled
 
+SOURCES, BUILT = Path(__file__).with_name("c"), places.BUILT / "server"
+SERVER, SCATTERED = BUILT / "server", BUILT / "scattered"
+FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O3", "-g", "-pthread", "-fno-builtin-malloc", "-fno-builtin-free"]
+HINT = "\nIf libmicrohttpd is missing: run `make setup`, or: apt-get install libmicrohttpd-dev"
 SAMPLE_SECONDS = 0.02
 READY_SECONDS = 15
 STOP_SECONDS = 30
@@ -29,7 +33,6 @@ DYING_SECONDS = 2
 CLIENT_RATE = 50  # requests a second of one connection: h2load's timers tick no faster than every 10 ms
 SPREAD = "1ms"  # from the start of one connection to the next, so that their requests do not come all at once
 ADDRESSES = 1200  # at least
-BANDS = 6  # of sizes that the server knows
 USERS = 100_000
 HEADERS = (
     "accept: application/json, text/plain;q=0.9, */*;q=0.8",
@@ -50,7 +53,6 @@ class Load:
     session_limit: int
     warm_up: int  # requests, before anything is measured
     idle_seconds: float  # after the load
-    shift: bool = False  # the sizes that are wanted change in the course of the load
 
     @property
     def clients(self) -> int:
@@ -79,16 +81,43 @@ def addresses(load: Load) -> Iterator[str]:
     of_each_client = math.ceil(load.requests / load.clients)
     for i in range(max(ADDRESSES, of_each_client)):
         query = f"user={generator.randrange(USERS)}&fields=price,stock,rating,delivery&currency=EUR"
-        if load.shift:
-            query += f"&band={1 + min(i, of_each_client - 1) * BANDS // of_each_client}"
         if (i + 1) * load.session_percent // 100 > i * load.session_percent // 100:
             query += "&login=1"
         yield f"http://127.0.0.1/order?{query}"
 
 
-def require_h2load() -> None:
+def prepare() -> None:
+    """Compiles the programs, and sees that the client is here."""
     if shutil.which("h2load") is None:
         raise processes.Failure("There is no h2load here. Run `make setup`, or: apt-get install nghttp2-client")
+    names = ("server", "request", "session", "measure", "json")
+    _build(SERVER, [SOURCES / f"{name}.c" for name in names], ["-lmicrohttpd", "-lm"], HINT)
+    build_scattered()
+
+
+def build_scattered() -> None:
+    _build(SCATTERED, [SOURCES / "scattered.c"], [])
+
+
+def _build(target: Path, sources: list[Path], libraries: list[str], hint: str = "") -> None:
+    inputs = [places.ROOT / "include/tslab/tslab.h"] if places.ROOT else []
+    compiling.build(target, sources, [*FLAGS, *places.HEADERS], libraries, inputs, hint)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scattered:
+    requests: int = 500
+    objects: int = 4000
+    survivors: int = 4000
+    idle_ms: int = 2000
+
+    def argv(self, epochs: bool) -> list[str]:
+        argv = [SCATTERED, "--requests", self.requests, "--objects", self.objects]
+        argv += ["--survivors", self.survivors, "--idle-ms", self.idle_ms]
+        return [str(word) for word in argv] + (["--epochs"] if epochs else [])
+
+    def run(self, environment: Environment, who: str, epochs: bool) -> Figures:
+        return processes.figures(self.argv(epochs), environment, who)
 
 
 class Sampler(threading.Thread):
@@ -178,7 +207,7 @@ class Server:
 
 @contextlib.contextmanager
 def serving(load: Load, environment: Environment, directory: Path, who: str, sessions: str) -> Iterator[Server]:
-    argv = [compiled.SERVER, "--workers", load.workers, "--session-limit", load.session_limit]
+    argv = [SERVER, "--workers", load.workers, "--session-limit", load.session_limit]
     argv += ["--sessions", sessions, "--stats", directory / "stats.json"]
     errors = directory / "errors"
     with errors.open("wb") as stderr:

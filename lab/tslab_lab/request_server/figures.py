@@ -1,96 +1,109 @@
-"""The figures of the request server, as PNG and PDF. They are to be read in print and by colour-blind readers: every
-line has a pattern of its own and its name at its end."""
+"""What a run of the request server says, and its rounds together."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
+from statistics import median
 
-from tslab_lab.base.shapes import Point
-from tslab_lab.display import palette
-from tslab_lab.display.figures import GRID, Array, Axes, name_lines, save
-from tslab_lab.report import plots
-from tslab_lab.request_server.outcomes import CPU, Column, Outcome
-from tslab_lab.results import latencies
+from tslab_lab.base.shapes import Figures, Point, Run
+from tslab_lab.estimates.histogram import Histogram, pooled
+from tslab_lab.results import standings
+from tslab_lab.results.measures import Figure
+from tslab_lab.results.standings import Rounds
+from tslab_lab.results.storage import Results
 
-HEIGHT = 3.6  # of a panel
-STEP_MS = 20
-HEADROOM = 1.08
+SERVER, SCATTERED = "server", "scattered"  # the cases
+CPU, WALL, CLIENT = "cpu", "wall", "client"
+TIMES = {CPU: "handler, processor's time", WALL: "handler, wall clock"}
 
 
-def latency(outcome: Outcome, directory: Path) -> list[Path]:
-    """The handler's time of all columns, by percentiles."""
-    curves: dict[str, latencies.Curve] = {}
-    for column in outcome.columns:
-        histogram = outcome.pooled(column, CPU)
-        buckets = [(histogram.growth**bucket, count) for bucket, count in sorted(histogram.buckets.items())]
-        curves[column.name] = latencies.cumulative(buckets, histogram.count)
-    curves = {name: curve for name, curve in curves.items() if curve[0]}
-    return save(plots.latency(curves, list(curves), plots.WIDE), directory, "requests-latency") if curves else []
+def histogram_of(run: Run, kind: str) -> Histogram:
+    return Histogram.from_json(run["client"] if kind == CLIENT else run["server"][kind])
 
 
-def median_series(all_series: Iterable[Sequence[Point]], last_ms: int) -> tuple[Array, Array]:
-    """Times and the median over the rounds, on a grid; before its first sample a round has the value of that one."""
-    import numpy
-
-    grid = numpy.arange(0, last_ms + 1, STEP_MS)
-    columns = [tuple(zip(*series)) for series in all_series if series]
-    rows = [numpy.interp(grid, times, values) for times, values in columns]
-    return grid, numpy.median(rows, axis=0)
+def together(runs: Rounds, kind: str) -> Histogram:
+    return pooled(histogram_of(run, kind) for run in runs.values())
 
 
-def _rss_panel(
-    axes: Axes, outcome: Outcome, columns: Iterable[Column], last_ms: int, title: str
-) -> tuple[list[tuple[float, float]], list[Any]]:
-    ends, lines = list[tuple[float, float]](), list[Any]()
-    for column in columns:
-        all_series = [run["series"] for run in outcome.runs[column.name]]
-        grid, kib = median_series(all_series, last_ms)
-        (line,) = axes.plot(grid / 1000, kib / 1024, **palette.line(column.name))
-        lines.append(line)
-        ends.append((last_ms / 1000, kib[-1] / 1024))
-    axes.set_title(title, fontsize=10)
-    axes.set_xlabel("seconds since the start of the load", fontsize=8)
-    axes.set_ylabel("RSS, MiB", fontsize=8)
-    axes.grid(color=GRID, linewidth=0.6)
-    return ends, lines
+def mean_us(kind: str) -> Figure:
+    def figure(run: Run) -> float | None:
+        found = histogram_of(run, kind).mean_ns
+        return None if found is None else found / 1000
+
+    return figure
 
 
-def rss(outcome: Outcome, directory: Path, idle_seconds: float) -> list[Path]:
-    """Peers and one of ours, our policies, and, in a panel of its own because it presses the others flat, what should
-    grow: the deferred build, and sessions inside of requests' epochs."""
-    from matplotlib import pyplot
+def percentile_us(kind: str, share: float) -> Figure:
+    def figure(run: Run) -> float | None:
+        found = histogram_of(run, kind).percentile_ns(share)
+        return None if found is None else found / 1000
 
-    ours = [column for column in outcome.columns if column.is_judged]
-    growing = [column for column in outcome.columns if not column.is_peer and not column.is_judged]
-    groups = {"allocators": [*outcome.peers, *ours[:1]], "policies": ours if len(ours) > 1 else []}
-    groups["for comparison"] = [*growing, *ours[:1]] if growing else []
-    groups = {title: columns for title, columns in groups.items() if columns}
-    last_ms = min(run["series"][-1][0] for runs in outcome.runs.values() for run in runs if run["series"])
-    figure, panels = pyplot.subplots(len(groups), squeeze=False, figsize=(plots.WIDE, HEIGHT * len(groups)))
-    shared = []
-    for axes, (title, columns) in zip(panels[:, 0], groups.items()):
-        drawn = _rss_panel(axes, outcome, columns, last_ms, title)
-        shared.append((axes, columns, *drawn))
-    plain = [axes for axes, columns, *_ in shared if not set(columns) & set(growing)]
-    most = max((axes.get_ylim()[1] for axes in plain), default=0)
-    for axes, columns, ends, lines in shared:
-        axes.set_ylim(0, HEADROOM * (most if axes in plain else axes.get_ylim()[1]))
-        axes.axvline(max(0, last_ms / 1000 - idle_seconds), color="#808080", linewidth=0.8, linestyle=":")
-        name_lines(axes, [column.name for column in columns], ends, lines, last_ms / 1000)
-    figure.tight_layout()
-    files = save(figure, directory, "requests-rss")
-    pyplot.close(figure)
-    return files
+    return figure
 
 
-def draw(outcome: Outcome, directory: Path, idle_seconds: float) -> dict[str, str]:
-    """All figures that these columns allow; returns their PNG files with titles."""
-    directory.mkdir(parents=True, exist_ok=True)
-    titles: dict[str, str] = {}
-    if files := latency(outcome, directory):
-        titles[files[0].name] = "The handler's processor time by percentile"
-    files = rss(outcome, directory, idle_seconds)
-    titles[files[0].name] = (
-        "RSS of the server over time (medians of the rounds); the dotted line is the end of the load"
-    )
-    return titles
+def memory_mib(which: str) -> Figure:
+    return lambda run: run["memory"][f"{which}_kib"] / 1024
+
+
+def per_thousand(run: Run, count: float) -> float:
+    return 1000 * count / run["server"]["wall"]["count"]
+
+
+def slabs(which: str) -> Figure:
+    """None on a library without such statistics."""
+    return lambda run: per_thousand(run, run["server"]["slabs"][which]) if run["server"]["slabs"] else None
+
+
+def process_us(run: Run) -> float:
+    """The processor's time of the whole server for a request: the network and the HTTP library included."""
+    process = run["server"]["process"]
+    return (process["user_us"] + process["system_us"]) / run["server"]["wall"]["count"]
+
+
+def growth_kib(run: Run) -> float | None:
+    """How the RSS grows per 1,000 requests from a quarter of the load to its end: flat is 0. None where the load was
+    too short for samples."""
+    change = change_kib(0.25, 0.95)(run)
+    return None if change is None else per_thousand(run, change / 0.7)
+
+
+def change_kib(start: float, end: float) -> Figure:
+    """How the RSS changes between two parts of the load. None where the load was too short for samples."""
+
+    def change(run: Run) -> float | None:
+        end_ms = 1000 * run["server"]["wall"]["count"] / run["rate"] if run["rate"] else 0
+        early, late = (
+            [kib for at, kib in run["series"] if (part - 0.05) * end_ms <= at <= (part + 0.05) * end_ms]
+            for part in (start, end)
+        )
+        return median(late) - median(early) if len(early) >= 3 and len(late) >= 3 else None
+
+    return change
+
+
+def above_start(when: str) -> Figure:
+    """MiB of the scattered survivors: `when` is peak, after, later or asked."""
+    return lambda run: (run[f"{when}_kib"] - run["start_kib"]) / 1024
+
+
+def record_of(run: Run) -> Figures:
+    """One run of the server as a file of results keeps it: with the figures that all runs have."""
+    histograms = {kind: histogram_of(run, kind) for kind in TIMES}
+    latency = [
+        {"operation": TIMES[kind], "count": one.count, "max_ns": one.most_ns, "timer_ns": 0}
+        | {"buckets": [[round(one.growth**bucket, 3), count] for bucket, count in sorted(one.buckets.items())]}
+        for kind, one in histograms.items()
+    ]
+    since: list[Point] = [(at, kib) for at, kib in run["series"] if at >= 0]  # the load's start
+    series = {"t_ms": [at for at, _ in since], "rss_kb": [kib for _, kib in since]}
+    memory, cpu = run["memory"], histograms[CPU]
+    general: Figures = {"operations": cpu.count, "seconds": cpu.sum_ns / 1e9}
+    general |= {"peak_kib": memory["peak_kib"], "rss_kib": memory["idle_kib"]}
+    return general | run | {"latency": latency, "series": series}
+
+
+def rows_of(found: Results) -> tuple[dict[str, Rounds], dict[str, Rounds]]:
+    """Of the server, with the series of each run, and of the scattered survivors; by name."""
+    grid = standings.ordered(found)
+    rows = grid.get(SERVER, {})
+    for line in found.series:
+        if line["case"] == SERVER and line["round"] in rows.get(line["allocator"], {}):
+            rows[line["allocator"]][line["round"]]["series"] = list(zip(line["t_ms"], line["rss_kb"]))
+    return rows, grid.get(SCATTERED, {})

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tslab_lab.base.shapes import Accounts, SizeClass
+from tslab_lab.base.shapes import Record, SizeClass
 
 SCHEMA = "tslab-statistics"
 CLASSES_KEPT = 8
@@ -16,7 +16,7 @@ def waste(entry: SizeClass) -> int:
     return max(entry["free_bytes"] + entry["tail_bytes"] - entry["untouched_bytes"], 0)
 
 
-def found_in(text: str) -> Accounts | None:
+def found_in(text: str) -> Record | None:
     """The accounts, the classes that waste most and the traffic, from a program's words. None: they are not in there, or an
     older library said them."""
     for line in reversed(text.splitlines()):

@@ -87,12 +87,13 @@ class Figure:
     def middle(self, name: str) -> float:
         return median(self.values[name].values())
 
+    @property
+    def scaled(self) -> dict[str, dict[int, float]]:
+        """In its unit."""
+        return {name: {at: value / self.kind.scale for at, value in of.items()} for name, of in self.values.items()}
+
     def text(self, name: str) -> str:
         return three_digits(self.middle(name) / self.kind.scale)
-
-    @property
-    def rounds(self) -> int:
-        return max(map(len, self.values.values()), default=0)
 
     @property
     def order(self) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tslab_lab.base.shapes import Footer, MachineFacts
+from tslab_lab.base.shapes import Record
 from tslab_lab.results import storage
 
 SAME = ("cpu", "cpus", "memory_kib", "kernel", "libc", "compiler", "thp")  # of the machine
@@ -19,7 +19,7 @@ def merged(parts: Sequence[storage.Results]) -> storage.Results:
     header["marks"] = [*marks, *_differences(machines)]
     header["allocators"] = {name: facts for part in parts for name, facts in part.header["allocators"].items()}
     header["cases"] = {name: facts for part in parts for name, facts in part.header["cases"].items()}
-    lists = ("runs", "series", "latency", "failures", "instructions", "accounts")
+    lists = ("runs", "series", "latency", "failures")
     joined: dict[str, list[Any]] = {
         name: [record for part in parts for record in getattr(part, name)] for name in lists
     }
@@ -28,11 +28,11 @@ def merged(parts: Sequence[storage.Results]) -> storage.Results:
     )
 
 
-def _commits(machines: Iterable[MachineFacts]) -> str:
+def _commits(machines: Iterable[Record]) -> str:
     return " and ".join(dict.fromkeys(str(machine["commit"]) for machine in machines))
 
 
-def _differences(machines: Iterable[MachineFacts]) -> Iterator[str]:
+def _differences(machines: Iterable[Record]) -> Iterator[str]:
     """What was not the same in all parts, in a sentence each."""
     for key in SAME:
         values = list(dict.fromkeys(str(machine.get(key)) for machine in machines))
@@ -40,10 +40,10 @@ def _differences(machines: Iterable[MachineFacts]) -> Iterator[str]:
             yield f"The cases were measured in pieces, and {key} was not the same in all: {', '.join(values)}."
 
 
-def _footer(footers: Sequence[Footer]) -> Footer:
+def _footer(footers: Sequence[Record]) -> Record:
     seconds = sum(footer["seconds"] for footer in footers)
     shares = [(footer["others_share"], footer["seconds"]) for footer in footers if "others_share" in footer]
-    found: Footer = {
+    found: Record = {
         "rounds": min(footer["rounds"] for footer in footers),
         "complete": all(footer["complete"] for footer in footers),
         "load_at_end": footers[-1]["load_at_end"],

@@ -3,13 +3,15 @@ taken round by round: two runs of one round had the same machine under them."""
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from statistics import median
 from typing import NamedTuple
 
-from tslab_lab.base.shapes import Failed, Run
+from tslab_lab.base.shapes import Record, Run
 from tslab_lab.estimates import intervals, medians
 from tslab_lab.results import measures
+from tslab_lab.results.storage import Results
 
 Rounds = dict[int, Run]  # the runs of one case on one allocator, by round
 Grid = dict[str, dict[str, Rounds]]  # by case and allocator
@@ -21,7 +23,8 @@ Facts = dict[str, dict[str, float | str]]  # by fact and allocator
 WINS, LEVEL, LOSES = "wins", "level", "loses"
 HEAD = ("kind", "case", "allocator", "round", "at_seconds", "others_share")
 SAMPLING = ("samples", "sampled_every_ms", "pss_every_ms", "looked_every_ms", "sampler_share", "exit_code", "stopped")
-MEASURED = ("operations", "seconds", "hash", "peak_kib", "base_kib", "live_kib", "rss_kib")
+MEASURED = ("operations", "seconds", "hash", "peak_kib", "base_kib", "live_kib", "rss_kib", "pss_kib", "private_kib")
+BESIDE = ("huge_kib", "system_seconds", "faults")
 
 
 class Overall(NamedTuple):
@@ -32,21 +35,12 @@ class Overall(NamedTuple):
     rounds: int
 
 
-class Against(NamedTuple):
-    """Ours / that of the best of the others."""
-
-    case: str
-    best: str
-    ratio: medians.Spread
-    verdict: str | None
-
-
-def failed(failures: Iterable[Failed]) -> set[tuple[str, str]]:
+def failed(failures: Iterable[Record]) -> set[tuple[str, str]]:
     """Pairs of a case and an allocator that failed in it."""
-    return {(failure.get("case"), failure.get("allocator")) for failure in failures}
+    return {(failure["case"], failure["allocator"]) for failure in failures}
 
 
-def grid(runs: Iterable[Run], failures: Iterable[Failed] = ()) -> Grid:
+def grid(runs: Iterable[Run], failures: Iterable[Record] = ()) -> Grid:
     """Whoever failed in a case takes no part in it, not with its earlier runs either."""
     out = failed(failures)
     found: Grid = {}
@@ -55,6 +49,17 @@ def grid(runs: Iterable[Run], failures: Iterable[Failed] = ()) -> Grid:
         if case is not None and allocator is not None and number is not None and (case, allocator) not in out:
             found.setdefault(case, {}).setdefault(allocator, {})[number] = run
     return found
+
+
+def ordered(found: Results) -> Grid:
+    """The grid of a file of results, cases and allocators in the order of its header."""
+    known = grid(found.runs, found.failures)
+    cases, names = found.header.get("cases") or {}, list(found.header.get("allocators") or {})
+    order = [case for case in cases if case in known] + [case for case in known if case not in cases]
+    every = {
+        case: [*(n for n in names if n in known[case]), *(n for n in known[case] if n not in names)] for case in order
+    }
+    return {case: {name: known[case][name] for name in every[case]} for case in order}
 
 
 def column(runs: Rounds, figure: measures.Figure) -> Column:
@@ -103,11 +108,6 @@ def best(named_columns: ByAllocator) -> str | None:
     return min(named_columns, key=lambda name: middle(named_columns[name]), default=None)
 
 
-def least(named_columns: ByAllocator) -> Column:
-    """The column with the least median, of some."""
-    return min(named_columns.values(), key=middle)
-
-
 def verdict(found: medians.Spread, rounds: int) -> str | None:
     """Of ours / theirs, less being better. None: so few rounds can all be on one side by chance."""
     if medians.rounds_to_show(rounds) is None:
@@ -135,53 +135,10 @@ def overall(cases: Cases, name: str, baseline: str) -> Overall | None:
     return Overall(medians.Spread(value, None, None), len(pairs), 1)
 
 
-def tally(cases: Cases, name: str, baseline: str) -> tuple[int, int, int]:
-    """In how many cases it is shown to have less than the baseline, neither, more."""
-    found = {WINS: 0, LEVEL: 0, LOSES: 0}
-    for allocators in cases.values():
-        if name in allocators and baseline in allocators:
-            both = rounds_together(allocators[name], allocators[baseline])
-            between = ratio(allocators[name], allocators[baseline])
-            state = verdict(between, len(both)) if between else None
-            if state:
-                found[state] += 1
-    return found[WINS], found[LEVEL], found[LOSES]
-
-
-def against_best(cases: Cases, ours: str, others: Collection[str]) -> list[Against]:
-    """For each case that ours and one of the others have, worst first."""
-    rows: list[Against] = []
-    for case, found in cases.items():
-        other = best({name: values for name, values in found.items() if name in others})
-        if ours not in found or other is None:
-            continue
-        found_ratio = ratio(found[ours], found[other])
-        if found_ratio is not None:
-            both = len(rounds_together(found[ours], found[other]))
-            rows.append(Against(case, other, found_ratio, verdict(found_ratio, both)))
-    return sorted(rows, key=lambda row: -row.ratio.middle)
-
-
-def leaders(cases: Cases) -> dict[str, list[int]]:
-    """By allocator [cases in which it has the least median, cases in which no other can be level with it].
-    Cases with one allocator have no leader."""
-    found: dict[str, list[int]] = {}
-    for allocators in cases.values():
-        for name in allocators:
-            found.setdefault(name, [0, 0])
-        first = best(allocators)
-        if first is None or len(allocators) < 2:
-            continue
-        others = [values for name, values in allocators.items() if name != first]
-        found[first][0] += 1
-        found[first][1] += all(clearly_behind(values, allocators[first]) for values in others)
-    return found
-
-
-def clearly_behind(values: Column, leading: Column) -> bool:
-    """Whether a column is shown to be larger than another."""
-    found = ratio(values, leading)
-    return found is not None and verdict(found, len(rounds_together(values, leading))) == LOSES
+def leaders(cases: Cases) -> dict[str, int]:
+    """By allocator in how many cases it has the least median. Cases with one allocator have no leader."""
+    first = (best(allocators) for allocators in cases.values() if len(allocators) > 1)
+    return Counter(name for name in first if name)
 
 
 def rounds_of(grid_of_runs: Grid) -> tuple[int, int]:
@@ -200,7 +157,7 @@ def facts(allocators: Mapping[str, Rounds]) -> Facts:
     found: Facts = {}
     for name, runs in allocators.items():
         every = list(runs.values())
-        for key in (key for key in every[0] if key not in HEAD + MEASURED + SAMPLING):
+        for key in (key for key in every[0] if key not in HEAD + MEASURED + BESIDE + SAMPLING):
             values = [run.get(key) for run in every]
             numbers = [number for value in values if (number := measures.number(value)) is not None]
             words = [value for value in values if isinstance(value, str)]

@@ -8,23 +8,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from tslab_lab.base import machine, processes
-from tslab_lab.base.shapes import (
-    Accounts,
-    AccountsOf,
-    AllocatorFacts,
-    CaseFacts,
-    Failed,
-    Figures,
-    Footer,
-    Header,
-    Instructions,
-    Latency,
-    Run,
-    Series,
-)
+from tslab_lab.base.shapes import Figures, Record, Run
 
 FORMAT = 1
 FILE = "results.jsonl"
@@ -34,14 +21,12 @@ FOLDER = Path("tslab-runs")
 @dataclass
 class Results:
     path: Path
-    header: Header
+    header: Record
     runs: list[Run] = field(default_factory=list)
-    series: list[Series] = field(default_factory=list)
-    latency: list[Latency] = field(default_factory=list)
-    failures: list[Failed] = field(default_factory=list)
-    instructions: list[Instructions] = field(default_factory=list)
-    accounts: list[AccountsOf] = field(default_factory=list)
-    footer: Footer | None = None
+    series: list[Record] = field(default_factory=list)
+    latency: list[Record] = field(default_factory=list)
+    failures: list[Record] = field(default_factory=list)
+    footer: Record | None = None
 
     @property
     def rounds(self) -> int:
@@ -58,7 +43,7 @@ class Sink:
     def series(self, case: str, allocator: str, number: int, columns: Mapping[str, Any]) -> None:
         pass
 
-    def latency(self, case: str, allocator: str, number: int, histogram: Latency) -> None:
+    def latency(self, case: str, allocator: str, number: int, histogram: Record) -> None:
         pass
 
     def failure(self, case: str, allocator: str, number: int, why: object) -> None:
@@ -77,8 +62,8 @@ class Writer(Sink):
         command: str,
         arguments: Iterable[str],
         marks: Iterable[str],
-        allocators: Mapping[str, AllocatorFacts],
-        cases: Mapping[str, CaseFacts],
+        allocators: Mapping[str, Record],
+        cases: Mapping[str, Record],
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,16 +91,8 @@ class Writer(Sink):
     def series(self, case: str, allocator: str, number: int, columns: Mapping[str, Any]) -> None:
         self._write("series", {"case": case, "allocator": allocator, "round": number, **columns})
 
-    def latency(self, case: str, allocator: str, number: int, histogram: Latency) -> None:
+    def latency(self, case: str, allocator: str, number: int, histogram: Record) -> None:
         self._write("latency", {"case": case, "allocator": allocator, "round": number, **histogram})
-
-    def instructions(self, case: str, allocator: str, value: float) -> None:
-        """By callgrind, for one operation."""
-        self._write("instructions", {"case": case, "allocator": allocator, "value": value})
-
-    def accounts(self, case: str, allocator: str, figures: Accounts) -> None:
-        """Where the allocator's memory is when the program ends, as its statistics say."""
-        self._write("accounts", {"case": case, "allocator": allocator, **figures})
 
     def failure(self, case: str, allocator: str, number: int, why: object) -> None:
         self._write("failure", {"case": case, "allocator": allocator, "round": number, "why": str(why)})
@@ -184,17 +161,11 @@ def read(where: Path | str) -> Results:
     header = records[0]
     if header.get("format") != FORMAT:
         raise processes.Failure(f"{path} has format {header.get('format')}; this tslab reads format {FORMAT}.")
-    found = Results(path, cast(Header, header))
-    lists: dict[str, list[Any]] = {
-        "run": found.runs,
-        "series": found.series,
-        "latency": found.latency,
-        "failure": found.failures,
-    }
-    lists |= {"instructions": found.instructions, "accounts": found.accounts}
+    found = Results(path, header)
+    lists = {"run": found.runs, "series": found.series, "latency": found.latency, "failure": found.failures}
     for record in records[1:]:
         if record["kind"] == "footer":
-            found.footer = cast(Footer, record)
+            found.footer = record
         elif record["kind"] in lists:
             lists[record["kind"]].append(record)
     return found

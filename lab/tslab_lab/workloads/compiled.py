@@ -14,24 +14,18 @@ FLAGS += [f"-fno-builtin-{name}" for name in ("malloc", "free", "calloc", "reall
 LATENCY_FLAGS = ["-DLATENCY=1"]
 LATENCY_LIBRARIES = ("-lm",)
 LITTER = "litter"
-CAUSES_FLAGS = ["-DCAUSES=1", "-D_GNU_SOURCE", "-rdynamic"]  # the library calls the program
 
 
-def build(cases: Collection[Case], latency: bool = False, causes: bool = False) -> Path:
+def build(cases: Collection[Case], latency: bool = False) -> Path:
     """Compiles what the cases need. Returns the directory that argv() is to be given. `latency`: with every operation
     timed, which costs more than many an operation: nothing else is to be read from such a run. `causes`: also with what
     each did."""
-    directory = places.BUILT / ("workloads-causes" if causes else "workloads-latency" if latency else "workloads")
+    directory = places.BUILT / ("workloads-latency" if latency else "workloads")
     libraries = LATENCY_LIBRARIES if latency else ()
     flags = FLAGS + LATENCY_FLAGS if latency else FLAGS
-    flags = flags + CAUSES_FLAGS if causes else flags
-
-    with_epochs = {one.program for one in cases if one.workload.needs}
 
     def compile_one(program: str) -> None:
-        headers = [places.ROOT / "include/tslab/tslab.h"] if places.ROOT and program in with_epochs else []
-        every = [*flags, *(places.HEADERS if program in with_epochs else ())]
-        compiling.build(directory / program, [SOURCES / f"{program}.c"], every, libraries, headers)
+        compiling.build(directory / program, [SOURCES / f"{program}.c"], flags, libraries)
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         list(pool.map(compile_one, sorted({one.program for one in cases})))  # list: a failure is raised here

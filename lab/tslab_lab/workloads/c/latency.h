@@ -2,9 +2,6 @@
 // histogram of the actor that made it. Without, nothing of this is left in the program. The histograms are mapped, not
 // allocated, and shared with child processes.
 //
-// With -DCAUSES=1, too, each call is counted by its cause as well, and its page faults with it. That takes two more
-// system calls around it, so the times are not to be quoted.
-//
 // The timer's own time is part of every figure: it is measured, and printed beside them.
 
 #ifndef LATENCY_H
@@ -26,15 +23,6 @@
 #define LATENCY 0
 #endif
 
-#ifndef CAUSES
-#define CAUSES 0
-#endif
-
-#if CAUSES
-#include "causes.h"
-#include <sys/resource.h>
-#endif
-
 // Bucket i holds the times from GROWTH^i ns on, below GROWTH^(i+1): each is 1 % wider than the one before it. The first
 // also holds what is shorter, and the last what is longer: over 200 s.
 #define LATENCY_GROWTH 1.01
@@ -48,37 +36,10 @@ typedef struct {
     uint64_t buckets[LATENCY_BUCKETS];
 } latency_histogram;
 
-// What a call did, of which the first counts. Page faults are those of a call that did nothing else.
-typedef enum {
-    CAUSE_PURGE,
-    CAUSE_HUGE,
-    CAUSE_SWEEP,
-    CAUSE_PREEMPTED,
-    CAUSE_LOCK,
-    CAUSE_LARGE,
-    CAUSE_OPEN,
-    CAUSE_RECYCLE,
-    CAUSE_FLUSH,
-    CAUSE_SLAB,
-    CAUSE_EXCHANGE,
-    CAUSE_STOCK,
-    CAUSE_FAULT,
-    CAUSE_NONE,
-    LATENCY_CAUSES
-} latency_cause;
-
-typedef struct {
-    uint64_t calls;
-    uint64_t faults;
-} latency_caused;
-
 // One actor's. Only the actor writes it; it is read when all actors are done.
 typedef struct latency_record {
     struct latency_record *next;
     latency_histogram kinds[LATENCY_KINDS];
-#if CAUSES
-    latency_caused causes[LATENCY_KINDS][LATENCY_CAUSES][LATENCY_BUCKETS];
-#endif
 } latency_record;
 
 typedef struct {
@@ -186,112 +147,9 @@ static inline latency_record *latency_record_new(void)
     return record;
 }
 
-#if CAUSES
-// Of the call that the thread is in.
-// libc says of malloc that it calls nothing here, so a compiler keeps what is not volatile.
-static _Thread_local volatile unsigned latency_seen; // a bit for each cause
-static _Thread_local struct rusage latency_before;
-
-// The reasons of the probe `slow`, from 1 on (docs/tracing.md).
-static inline latency_cause latency_cause_of(probed where, uint64_t first)
-{
-    static const latency_cause slow[] = { CAUSE_STOCK, CAUSE_EXCHANGE, CAUSE_SLAB,  CAUSE_SLAB, CAUSE_SLAB,
-                                          CAUSE_STOCK, CAUSE_FLUSH,    CAUSE_FLUSH, CAUSE_FLUSH };
-    switch (where) {
-    case PROBED_purge_begin:
-        return CAUSE_PURGE;
-    case PROBED_huge_fill:
-        return CAUSE_HUGE;
-    case PROBED_sweep:
-        return CAUSE_SWEEP;
-    case PROBED_lock_wait:
-        return CAUSE_LOCK;
-    case PROBED_large_alloc:
-    case PROBED_large_free:
-        return CAUSE_LARGE;
-    case PROBED_slab_open:
-        return CAUSE_OPEN;
-    case PROBED_slab_recycle:
-        return CAUSE_RECYCLE;
-    case PROBED_slow:
-        return first - 1 < sizeof slow / sizeof *slow ? slow[first - 1] : CAUSE_NONE;
-    default:
-        return CAUSE_NONE;
-    }
-}
-
-void lab_probe(probed where, uint64_t first)
-{
-    latency_seen |= 1U << latency_cause_of(where, first);
-}
-
-static inline void latency_cause_begin(void)
-{
-    getrusage(RUSAGE_THREAD, &latency_before);
-    latency_seen = 0;
-}
-
-static inline void latency_cause_add(latency_record *record, latency_kind kind, double ns)
-{
-    const unsigned seen = latency_seen;
-    struct rusage now;
-    getrusage(RUSAGE_THREAD, &now);
-    const uint64_t faults = (uint64_t)(now.ru_minflt - latency_before.ru_minflt);
-    const unsigned causes = seen | (unsigned)(faults != 0) << CAUSE_FAULT | 1U << CAUSE_NONE |
-                            (unsigned)(now.ru_nivcsw != latency_before.ru_nivcsw) << CAUSE_PREEMPTED;
-    latency_caused *one = &record->causes[kind][__builtin_ctz(causes)][latency_bucket_of(ns)];
-    one->calls++;
-    one->faults += faults;
-}
-
-static inline void latency_print_causes(latency_kind kind)
-{
-    static const char *const names[LATENCY_CAUSES] = { "purge",       "huge page fill", "sweep",    "preempted",
-                                                       "lock wait",   "large block",    "new slab", "empty slab",
-                                                       "flush",       "refill by slab", "exchange", "stock",
-                                                       "page faults", "none of these" };
-    const char *comma = "";
-    printf(", \"causes\": {");
-    for (latency_cause cause = 0; cause < LATENCY_CAUSES; cause++) {
-        printf("%s\"%s\": [", comma, names[cause]);
-        const char *between = "";
-        comma = ", ";
-        for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {
-            latency_caused sum = { 0, 0 };
-            for (latency_record *record = atomic_load(&latency_records); record != NULL; record = record->next) {
-                sum.calls += record->causes[kind][cause][i].calls;
-                sum.faults += record->causes[kind][cause][i].faults;
-            }
-            if (sum.calls != 0) {
-                printf("%s[%.6g, %llu, %llu]", between, pow(LATENCY_GROWTH, i), (unsigned long long)sum.calls,
-                       (unsigned long long)sum.faults);
-                between = ", ";
-            }
-        }
-        printf("]");
-    }
-    printf("}");
-}
-#else
-static inline void latency_cause_begin(void)
-{
-}
-
-static inline void latency_cause_add(latency_record *record, latency_kind kind, double ns)
-{
-    (void)record, (void)kind, (void)ns;
-}
-
-static inline void latency_print_causes(latency_kind kind)
-{
-    (void)kind;
-}
-#endif
-
 // These two stand around one call of the allocator.
 static inline uint64_t latency_begin(void)
 {
-    latency_cause_begin();
     return LATENCY ? latency_ticks() : 0;
 }
 
@@ -305,7 +163,6 @@ static inline void latency_end(latency_record **record, latency_kind kind, uint6
             }
             double ticks = end > begin ? (double)(end - begin) : 0; // processors may differ by a little
             latency_add(&(*record)->kinds[kind], ticks * latency_timer.ns_per_tick);
-            latency_cause_add(*record, kind, ticks * latency_timer.ns_per_tick);
         }
     }
 }
@@ -341,9 +198,7 @@ static inline void latency_print_kind(latency_kind kind, const char *comma)
             between = ", ";
         }
     }
-    printf("]");
-    latency_print_causes(kind);
-    printf("}");
+    printf("]}");
 }
 
 static inline int latency_has(latency_kind kind)
