@@ -30,6 +30,7 @@ LARGE = json.dumps(channels.document() | {"classes": [channels.document()["class
 STORM = "import os\nwhile True:\n    if os.fork() == 0:\n        os.fork()\n        os._exit(0)\n    os.wait()\n"
 LOOKS = (("stat",), ("doctor", "--watch", "0"), ("profile",), ("top", "--once"))
 TOLD_AT_ONCE = ("silent", "sealed", "the lock held", "refuses", "refuses without a word", "no answer")
+WHOLE = b"GET /metrics HTTP/1.0\r\n\r\n"
 PRETENDED = ("fifo", "device", "file", "folder", "fuse")
 
 
@@ -41,7 +42,7 @@ class Hostile(Live):
 
     def scraped(self, *words, **options):
         with exporter.Server(("127.0.0.1", 0), *words, **options) as server:
-            return {sample.name: sample.value for metric in server.collect() for sample in metric.samples}
+            return {sample.name: sample.value for metric in server.scrape().found for sample in metric.samples}
 
     def test_lies_are_said_and_do_no_harm(self):
         honest, *liars = channels.start(self, [channels.HONEST, *(told for told, _ in channels.LIES.values())])
@@ -176,7 +177,7 @@ class Hostile(Live):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         began = time.monotonic()
         with exporter.Server(("127.0.0.1", 0), per_process=True) as server:
-            samples = [sample for metric in server.collect() for sample in metric.samples]
+            samples = [sample for metric in server.scrape().found for sample in metric.samples]
         took["scrape"] = time.monotonic() - began
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         value = {(sample.name, sample.labels.get("pid"), sample.labels.get("use")): sample.value for sample in samples}
@@ -237,33 +238,53 @@ class Requests(unittest.TestCase):
         self.server = exporter.Server(("127.0.0.1", 0), [os.getpid()], patience=0)
         thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
         thread.start()
-        self.addCleanup(self.server.server_close)
-        self.addCleanup(thread.join)
-        self.addCleanup(self.server.shutdown)
+        for cleanup in (self.server.server_close, thread.join, self.server.shutdown):
+            self.addCleanup(cleanup)
 
-    def send(self, request):
-        connection = socket.create_connection(self.server.server_address, timeout=60)
+    def send(self, request=WHOLE, buffer=0):
+        connection = socket.socket()
         self.addCleanup(connection.close)
+        if buffer:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        connection.settimeout(60)
+        connection.connect(self.server.server_address)
         connection.sendall(request)
         return connection
 
-    def answer(self, request):
+    def answer(self, request=WHOLE, connection=None):
         """Its first line, and what comes."""
-        with self.send(request) as connection, connection.makefile("rb") as file:
-            return file.readline().decode(), file.read().decode()
+        with connection or self.send(request) as connection, connection.makefile("rb") as file:
+            return file.readline().decode(), file.read().decode(errors="replace")
+
+    def patched(self, **values):
+        """Numbers of the exporter's."""
+        for name, value in values.items():
+            patch = unittest.mock.patch.object(exporter, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def looks(self, wait=None, long=0):
+        """The looks at processes that are to come: each waits for this, and finds so much."""
+        metric = prometheus_client.Metric("tslab_long", "x" * long, "gauge")
+        metric.add_sample("tslab_long", {}, 1)
+        begun = []
+
+        def look():
+            begun.append(1)
+            if wait:
+                wait.wait(60)
+            return [metric]
+
+        patch = unittest.mock.patch.object(self.server, "_look", look)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return begun
 
     def test_hosts(self):
         """A page in a browser that calls this machine by its own name is refused."""
         port = self.server.server_address[1]
-        for host in (
-            "127.0.0.1",
-            f"127.0.0.1:{port}",
-            "localhost",
-            f"LocalHost:{port}",
-            "[::1]:9447",
-            "10.1.2.3",
-            None,
-        ):
+        meant = ("127.0.0.1", f"127.0.0.1:{port}", "localhost", f"LocalHost:{port}", "[::1]:9447", "10.1.2.3", None)
+        for host in meant:
             line = f"Host: {host}\r\n" if host else ""
             status, text = self.answer(f"GET /metrics HTTP/1.1\r\n{line}\r\n".encode())
             self.assertIn(" 200 ", status, host)
@@ -274,11 +295,23 @@ class Requests(unittest.TestCase):
             self.assertNotIn("tslab_exporter", text)
         self.assertTrue(exporter.is_meant("monitor.example:1", {"monitor.example"}))
 
-    def test_paths(self):
+    def test_paths_and_methods(self):
         for path, wanted in (("/metrics", " 200 "), ("/metrics?a=b", " 200 "), ("/", " 404 "), ("/metrics/x", " 404 ")):
             status, text = self.answer(f"GET {path} HTTP/1.1\r\n\r\n".encode())
             self.assertIn(wanted, status, path)
             self.assertEqual("The figures are at /metrics" in text, "404" in wanted)
+        for method in (b"POST", b"HEAD", b"DELETE", b"\x00"):
+            status, text = self.answer(method + b" /metrics HTTP/1.1\r\n\r\n")
+            self.assertRegex(status, " (400|501) ")
+            self.assertNotIn("tslab_exporter", text)
+
+    def test_gzip_and_openmetrics(self):
+        asked = b"Accept-Encoding: gzip\r\nAccept: application/openmetrics-text"
+        with self.send(b"GET /metrics HTTP/1.1\r\n" + asked + b"\r\n\r\n").makefile("rb") as file:
+            head, _, body = file.read().partition(b"\r\n\r\n")
+        self.assertIn(b"Content-Encoding: gzip", head)
+        self.assertIn(b"application/openmetrics-text", head)
+        self.assertTrue(gzip.decompress(body).endswith(b"# EOF\n"))
 
     def test_an_address_that_is_taken(self):
         port = self.server.server_address[1]
@@ -292,169 +325,78 @@ class Requests(unittest.TestCase):
 
     def test_half_a_request_takes_a_place_for_a_while_only(self):
         before = threading.active_count()
-        with unittest.mock.patch.object(exporter, "REQUEST_SECONDS", 0.3):
-            halves = [self.send(b"GET /metrics HTTP/1.1\r\n") for _ in range(3 * exporter.CONNECTIONS_MOST)]
-            self.assertLessEqual(threading.active_count(), before + exporter.CONNECTIONS_MOST)
-            for half in halves:  # all are closed
-                with contextlib.suppress(ConnectionResetError):
-                    self.assertEqual(half.recv(1), b"")
-        self.assertIn(" 200 ", self.answer(b"GET /metrics HTTP/1.0\r\n\r\n")[0])
+        self.patched(REQUEST_SECONDS=0.3)
+        halves = [self.send(b"GET /metrics HTTP/1.1\r\n") for _ in range(3 * exporter.CONNECTIONS_MOST)]
+        self.assertLessEqual(threading.active_count(), before + 2 * exporter.CONNECTIONS_MOST)
+        for half in halves:  # all are closed
+            with contextlib.suppress(ConnectionResetError):
+                self.assertEqual(half.recv(1), b"")
+        self.assertIn(" 200 ", self.answer()[0])
 
     def test_halves_of_requests_do_not_keep_whole_ones_out(self):
-        with unittest.mock.patch.object(exporter, "REQUEST_SECONDS", 1000):
-            halves = [self.send(b"GET /metrics HTTP/1.1\r\n") for _ in range(3 * exporter.CONNECTIONS_MOST)]
-            self.assertIn(" 200 ", self.answer(b"GET /metrics HTTP/1.0\r\n\r\n")[0])
-            for half in halves[: -exporter.CONNECTIONS_MOST]:
-                self.assertEqual(half.recv(1), b"")
-            for half in halves:
-                half.close()
-
-    def whole(self, request=b"GET /metrics HTTP/1.0\r\n\r\n"):
-        """An honest scrape: as many bytes as there are."""
-        status, text = self.answer(request)
-        self.assertIn(" 200 ", status)
-        return len(text)
+        self.patched(REQUEST_SECONDS=1000)
+        halves = [self.send(b"GET /metrics HTTP/1.1\r\n") for _ in range(3 * exporter.CONNECTIONS_MOST)]
+        self.assertIn(" 200 ", self.answer()[0])
+        for half in halves[: -exporter.CONNECTIONS_MOST]:
+            self.assertEqual(half.recv(1), b"")
 
     def test_those_who_ask_and_never_read_keep_nobody_out(self):
         """More than there is room for. Their answers are longer than the system takes for them, and their time is not
         over: they make room."""
-        metric = prometheus_client.Metric("tslab_long", "x" * (1 << 23), "gauge")
-        metric.add_sample("tslab_long", {}, 1)
-        with (
-            unittest.mock.patch.object(self.server, "_scrape", lambda: [metric]),
-            unittest.mock.patch.object(exporter, "ANSWER_SECONDS", 10000),
-            unittest.mock.patch.object(exporter, "CONNECTIONS_MOST", 16),
-        ):
-            silent = []
-            for turn in range(8):
-                for _ in range(40):
-                    connection = socket.socket()
-                    self.addCleanup(connection.close)
-                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                    connection.settimeout(60)
-                    connection.connect(self.server.server_address)
-                    connection.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
-                    silent.append(connection)
-                self.assertGreater(self.whole(), 1 << 23, turn)
-            self.assertLessEqual(len(self.server._connections), 16)
+        self.looks(long=1 << 23)
+        self.patched(ANSWER_SECONDS=10000, CONNECTIONS_MOST=16)
+        for _ in range(8):
+            self.silent = [self.send(buffer=4096) for _ in range(40)]
+            status, text = self.answer()
+            self.assertIn(" 200 ", status)
+            self.assertGreater(len(text), 1 << 23)
+        self.assertLessEqual(len(self.server._connections), 16)
 
     def test_those_who_ask_and_go_keep_nobody_out(self):
-        scrapes, go = [], threading.Event()
-
-        def scrape():
-            scrapes.append(1)
-            go.wait(60)
-            return []
-
-        with (
-            unittest.mock.patch.object(self.server, "_scrape", scrape),
-            unittest.mock.patch.object(exporter, "CONNECTIONS_MOST", 16),
-        ):
-            for _ in range(400):
-                with socket.create_connection(self.server.server_address, timeout=60) as connection:
-                    connection.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
-            with self.send(b"GET /metrics HTTP/1.0\r\n\r\n") as honest, honest.makefile("rb") as file:
-                threading.Timer(0.2, go.set).start()
-                self.assertIn(b" 200 ", file.readline())
-        self.assertLessEqual(len(scrapes), 400)
+        go = threading.Event()
+        self.looks(go)
+        self.patched(CONNECTIONS_MOST=16)
+        for _ in range(400):
+            self.send().close()
+        honest = self.send()
+        threading.Timer(0.2, go.set).start()
+        self.assertIn(" 200 ", self.answer(connection=honest)[0])
 
     def test_when_all_wait_the_next_wait_in_turn(self):
-        scrapes, go = [], threading.Event()
-
-        def scrape():
-            scrapes.append(1)
-            go.wait(60)
-            return []
-
-        with (
-            unittest.mock.patch.object(self.server, "_scrape", scrape),
-            unittest.mock.patch.object(exporter, "CONNECTIONS_MOST", 4),
-        ):
-            all_of_them = [self.send(b"GET /metrics HTTP/1.0\r\n\r\n") for _ in range(30)]
-            threading.Timer(0.2, go.set).start()
-            for connection in all_of_them:
-                with connection.makefile("rb") as file:
-                    self.assertIn(b" 200 ", file.readline())
-        self.assertLess(len(scrapes), 30)
+        go = threading.Event()
+        begun = self.looks(go)
+        self.patched(CONNECTIONS_MOST=4)
+        all_of_them = [self.send() for _ in range(30)]
+        threading.Timer(0.2, go.set).start()
+        for connection in all_of_them:
+            self.assertIn(" 200 ", self.answer(connection=connection)[0])
+        self.assertLess(len(begun), 30)
 
     def test_who_reads_slowly_has_a_time_for_all_of_it(self):
-        metric = prometheus_client.Metric("tslab_long", "x" * (1 << 23), "gauge")
-        metric.add_sample("tslab_long", {}, 1)
-        with (
-            unittest.mock.patch.object(self.server, "_scrape", lambda: [metric]),
-            unittest.mock.patch.object(exporter, "ANSWER_SECONDS", 0.3),
-        ):
-            slow = self.send(b"GET /metrics HTTP/1.0\r\n\r\n")
-            self.assertEqual(len(slow.recv(1)), 1)
-            while self.server._connections:  # the test would time out
-                slow.recv(100)
-                time.sleep(0.01)
+        self.looks(long=1 << 23)
+        self.patched(ANSWER_SECONDS=0.3)
+        slow = self.send()
+        self.assertEqual(len(slow.recv(1)), 1)
+        while self.server._connections:  # the test would time out
+            slow.recv(100)
+            time.sleep(0.01)
 
-    def test_one_scrape_is_written_once_in_each_form(self):
-        calls = collections.Counter()
-        real = exporter.choose_encoder
+    def test_one_look_is_for_all_who_wait_and_written_once_in_each_form(self):
+        calls, go, real = collections.Counter(), threading.Event(), exporter.choose_encoder
 
         def counting(accept):
             encoder, kind = real(accept)
+            return lambda found: (calls.update([kind]), encoder(found))[1], kind
 
-            def write(found):
-                calls[kind] += 1
-                return encoder(found)
-
-            return write, kind
-
-        go = threading.Event()
-        with (
-            unittest.mock.patch.object(self.server, "_scrape", lambda: [] if go.wait(60) else []),
-            unittest.mock.patch.object(exporter, "choose_encoder", counting),
-        ):
-            first = self.send(b"GET /metrics HTTP/1.0\r\n\r\n")
-            time.sleep(0.1)  # it has a scrape of its own
-            some = [self.send(b"GET /metrics HTTP/1.0\r\nAccept: a/%d\r\n\r\n" % number) for number in range(50)]
-            time.sleep(0.3)
-            go.set()
-            for connection in (first, *some):
-                with connection.makefile("rb") as file:
-                    self.assertIn(b" 200 ", file.readline())
-        self.assertLess(sum(calls.values()), 25)
-
-    def test_gzip_and_openmetrics(self):
-        with (
-            self.send(
-                b"GET /metrics HTTP/1.1\r\nAccept-Encoding: gzip\r\nAccept: application/openmetrics-text\r\n\r\n"
-            ) as connection,
-            connection.makefile("rb") as file,
-        ):
-            head, _, body = file.read().partition(b"\r\n\r\n")
-        self.assertIn(b"Content-Encoding: gzip", head)
-        self.assertIn(b"application/openmetrics-text", head)
-        self.assertTrue(gzip.decompress(body).endswith(b"# EOF\n"))
-
-    def test_other_methods(self):
-        for method in (b"POST", b"HEAD", b"DELETE", b"\x00"):
-            status, text = self.answer(method + b" /metrics HTTP/1.1\r\n\r\n")
-            self.assertRegex(status, " (400|501) ")
-            self.assertNotIn("tslab_exporter", text)
-
-    def test_those_who_come_together_get_the_same(self):
-        scrapes, go = [], threading.Event()
-
-        def scrape():
-            scrapes.append(1)
-            go.wait(60)
-            return []
-
-        with unittest.mock.patch.object(self.server, "_scrape", scrape):
-            threads = [threading.Thread(target=self.server.collect) for _ in range(5)]
-            for thread in threads:
-                thread.start()
-            while not scrapes:
-                time.sleep(0.001)
-            time.sleep(0.05)  # so that all wait
-            go.set()
-            for thread in threads:
-                thread.join()
-        self.assertLessEqual(len(scrapes), 2)  # one more if a thread was late
+        begun = self.looks(go)
+        self.patched(choose_encoder=counting)
+        some = [self.send(b"GET /metrics HTTP/1.0\r\nAccept: a/%d\r\n\r\n" % number) for number in range(50)]
+        time.sleep(0.3)
+        go.set()
+        for connection in some:
+            self.assertIn(" 200 ", self.answer(connection=connection)[0])
+        self.assertLess(len(begun), 25)
+        self.assertEqual(sum(calls.values()), len(begun))
 
 
 if __name__ == "__main__":

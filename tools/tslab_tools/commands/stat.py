@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.error("--json and --openmetrics go with a PID")
         return _show_report(arguments.what)
     with processes.Watched([pid]) as watched:
-        found = watched.look_twice()
+        found = watched.look(twice=True)
         watched.require(found)
         if arguments.openmetrics:
             from tslab_tools.live import metrics  # noqa: PLC0415  # the help needs no prometheus_client

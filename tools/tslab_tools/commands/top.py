@@ -5,9 +5,6 @@ import json
 import sys
 import time
 
-from rich.console import Console, Group
-from rich.live import Live
-
 from tslab_tools import terminal
 from tslab_tools.failure import Failure
 from tslab_tools.live import keys, processes, screen, summary
@@ -32,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _once(watched: processes.Watched, arguments: argparse.Namespace) -> int:
-    found = watched.look_twice()
+    found = watched.look(twice=True)
     watched.require(found)
     for problem in watched.unreadable.values():
         print(f"tslab: {problem}", file=sys.stderr)
@@ -47,6 +44,9 @@ def _once(watched: processes.Watched, arguments: argparse.Namespace) -> int:
 
 
 def _live(watched: processes.Watched, arguments: argparse.Namespace) -> int:
+    from rich.console import Console, Group  # noqa: PLC0415  # --once does not need them
+    from rich.live import Live  # noqa: PLC0415
+
     console = Console()
     view = screen.View(watched.look(), sort=arguments.sort)
     watched.require(view.processes)

@@ -12,8 +12,8 @@ from tslab_tools.live import answers, kernel, units
 from tslab_tools.live.channel import PATIENCE, Channel
 from tslab_tools.live.kernel import why_not
 
-RATE_SECONDS = 0.1  # at least between two looks; the library comes by each quarter of a second
-PATIENCE_WITH_ALL = 0.75  # seconds, where nobody has named the processes: strangers may never answer
+RATE_SECONDS = 0.1  # at least between two answers; the library comes by each quarter of a second
+PATIENCE_WITH_ALL = 0.6  # seconds, where nobody has named the processes: strangers may never answer
 _PAUSE_SECONDS = 0.005
 TERMS = ("live", "waste", "caches", "retained", "metadata")
 
@@ -51,10 +51,11 @@ class Process:
         return self.channel.open()
 
     def ask(self) -> bool:
-        """Begins to ask for figures, unless that was done; somebody else may be asking."""
-        if not self.channel.is_asked:
+        """Begins to ask for figures, unless that was done; somebody else may be asking. Whether it has answered."""
+        is_early = self.figures is not None and now() < self.figures.taken + RATE_SECONDS
+        if not self.channel.is_asked and not is_early:
             self.channel.begin("figures")
-        return True
+        return self.channel.is_answered()
 
     def take(self) -> bool:
         """The figures that it has answered with."""
@@ -113,37 +114,28 @@ class Watched:
         for process in self._known.values():
             process.channel.close()
 
-    def look_twice(self) -> list[Process]:
-        """So that rates are known. Who did not answer is not asked again."""
-        self.look()
-        unreadable = self.unreadable
-        time.sleep(RATE_SECONDS)
-        found = self._look(list(self._known), float("inf"), None)
-        self.unreadable = unreadable | self.unreadable
-        return found
-
-    def look(self, seconds: float = float("inf"), patience: float | None = None) -> list[Process]:
-        """Those that answer, with their figures of now. After `seconds`, no more are looked for."""
-        every = self.wanted or [int(name) for name in os.listdir("/proc") if name.isdecimal()]
-        return self._look(every, seconds, patience)
-
-    def _look(self, pids: list[int], seconds: float, patience: float | None) -> list[Process]:
+    def look(self, seconds: float = float("inf"), patience: float | None = None, twice: bool = False) -> list[Process]:
+        """Those that answer, with their figures of now. After `seconds`, no more are looked for. `twice`: who has
+        answered is asked again, for rates, if there is time left."""
+        pids = self.wanted or [int(name) for name in os.listdir("/proc") if name.isdecimal()]
         patience = patience or (PATIENCE if self.wanted else PATIENCE_WITH_ALL)
-        waiting = self._found(pids, now() + seconds)
-        answered: list[Process] = []
+        waiting = [one for one in self._found(pids, now() + seconds) if one.pid in self._known]
+        answered: dict[int, Process] = {}
         last = now() + patience
         is_late = False
         while waiting and not is_late:
             is_late = now() >= last  # who has answered meanwhile is heard
-            waiting = [one for one in waiting if self._guarded(one, Process.ask)]
-            done = [one for one in waiting if self._guarded(one, lambda one: one.channel.is_answered(), keeps=True)]
-            answered += [one for one in done if self._guarded(one, Process.take)]
-            finished = {one.pid for one in done}
-            waiting = [one for one in waiting if one.pid not in finished and one.pid in self._known]
+            for one in waiting:
+                if self._guarded(one, Process.ask, keeps=True) and self._guarded(one, Process.take):
+                    answered[one.pid] = one
+            waiting = [one for one in waiting if one.pid in self._known]
+            waiting = [one for one in waiting if one.pid not in answered or (twice and one.before is None)]
             time.sleep(0 if is_late or not waiting else _PAUSE_SECONDS)
         for one in waiting:
-            self._drop(one, f"it did not answer within {now() - last + patience:.1f} s")
-        return [one for one in answered if self._guarded(one, Process.look_around)]
+            if one.pid not in answered:
+                self._drop(one, f"it did not answer within {now() - last + patience:.1f} s")
+        found = [one for pid, one in answered.items() if pid in self._known]
+        return [one for one in found if self._guarded(one, Process.look_around)]
 
     def _found(self, pids: list[int], deadline: float) -> list[Process]:
         self.unreadable, self.unseen, found = {}, 0, []
@@ -155,6 +147,7 @@ class Watched:
                 break
             process = self._known.setdefault(pid, Process(pid))
             if self._guarded(process, Process.find):
+                self._guarded(process, Process.ask, keeps=True)  # it answers while others are looked for
                 found.append(process)
         return found
 
