@@ -28,7 +28,7 @@ test="$build $demo python3-jinja2 $requests $tslab $symbols $alerts $pools $figu
 # Tools under which programs are tested.
 watchers="ltrace qemu-user"
 # Other ways to get tslab: other compilers and C libraries, packages.
-ways="musl-tools gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user build-essential dpkg-dev debhelper dh-python fakeroot lintian rpm cpio abigail-tools python3-venv liblua5.4-dev rpmlint nix-bin zsh fish"
+ways="musl-tools gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user build-essential dpkg-dev debhelper dh-python fakeroot lintian rpm cpio python3-venv liblua5.4-dev rpmlint nix-bin zsh fish"
 
 # The package of a language, but only where its commands cannot be had already, from whatever source.
 language() {
