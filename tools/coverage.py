@@ -29,8 +29,8 @@ FILE_SLACK = 4
 SLACK = 12
 
 # The knobs of the build are no decisions of the engine, and what a knob turns off has no lines.
-KNOB = re.compile(r"(TSLAB_(CHECKED|SIM)|VERIFIES)\b")
-KNOB_BLOCK = re.compile(r"( *)(?:} else )?if \(+(TSLAB_(CHECKED|SIM)|VERIFIES)\b.*{$")
+KNOB = re.compile(r"TSLAB_(CHECKED|SIM)\b")
+KNOB_BLOCK = re.compile(r"( *)(?:} else )?if \(+TSLAB_(CHECKED|SIM)\b.*{$")
 UNCOUNTED = re.compile(r"/\*.*\buncounted: \S")
 
 # What has no code of its own: a brace, and what the compiler knows not to be reached or not to be evaluated.

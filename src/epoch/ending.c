@@ -2,7 +2,6 @@
  * the word, freeze the own holds, empty the idle ones, drop the share. Both lead to finish_epoch. */
 #include "epoch/ending.h"
 
-#include "audit/verify.h"
 #include "common/trace.h"
 #include "epoch/hold.h"
 #include "epoch/survivors.h"
@@ -317,19 +316,6 @@ int ending_close_in_gate(struct thread *thread, uint64_t value, bool reclaims, s
     return ending_complete(thread, epoch, report);
 }
 
-/* By now the record may be another epoch's, for which the same holds. */
-/* uncounted: only checked builds call it */
-static void verify_record(uint64_t value)
-{
-    const uint32_t id = (uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT));
-    struct epoch *epoch = epoch_by_id(id);
-    /* VERIFIES once more: compilers that do not optimise keep this function also where nobody calls it. */
-    if (VERIFIES && id > EPOCH_PROCESS && epoch != NULL && epoch->id == id) {
-        verify_epoch(epoch);
-        verify_partials(epoch);
-    }
-}
-
 typedef int ending_verb(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
 
 always_inline int end_by(ending_verb *verb, struct thread *thread, uint64_t value, bool reclaims,
@@ -338,9 +324,7 @@ always_inline int end_by(ending_verb *verb, struct thread *thread, uint64_t valu
     struct survivors_line line;
     ending_lock_gate(thread, &line);
     const int status = verb(thread, value, reclaims, report);
-    if (VERIFIES) {
-        verify_record(value);
-    }
+    laws_at_moment(MOMENT_CLOSED, thread, value);
     ending_unlock_gate(thread);
     return status;
 }

@@ -2,7 +2,6 @@
  * compared one by one. */
 #include "malloc/exit_check.h"
 
-#include "audit/verify.h"
 #include "common/guard.h"
 #include "common/misuse.h"
 #include "malloc/current_thread.h"
@@ -77,7 +76,5 @@ void exit_check(void)
         check_heap(&thread->heap);
         lock_release(&thread->gate.lock);
     }
-    if (VERIFIES) {
-        verify_if_alone(thread);
-    }
+    laws_at_moment(MOMENT_ALONE, thread, 0);
 }

@@ -3,7 +3,6 @@
  * left. */
 #include "malloc/fork.h"
 
-#include "audit/verify.h"
 #include "common/trace.h"
 #include "epoch/ending.h"
 #include "epoch/work_unit.h"
@@ -90,9 +89,7 @@ static void before_fork(void)
     forking.state = state;
     store_plain(&forking.thread, &front_current);
     take_gates(front_current->thread);
-    if (VERIFIES) {
-        verify_at_fork(front_current->thread, state.ranks, load_plain(&engine.dying));
-    }
+    laws_at_moment(MOMENT_FORK, front_current->thread, state.ranks | load_plain(&engine.dying));
 }
 
 /* In the child: repairs what vanished threads were cut in. */
@@ -296,15 +293,11 @@ static void after_fork_child(void)
             }
         }
     }
-    if (TSLAB_CHECKED) {
-        verify_cut(counter_get(&heap_live_count));
-    }
+    laws_at_moment(MOMENT_CUT, self, counter_get(&heap_live_count));
     open_gates(self);
     if (recovers) {
         close_vanished(self);
-        if (VERIFIES) {
-            verify_at_fork(self, forking.state.ranks, 0);
-        }
+        laws_at_moment(MOMENT_FORK, self, forking.state.ranks);
     }
     fork_done(true, closed);
     if (recovers) {

@@ -3,7 +3,6 @@
  * of a slot by the class, in a chunk by the code. */
 #include "malloc/object.h"
 
-#include "audit/verify.h"
 #include "common/guard.h"
 #include "common/misuse.h"
 #include "common/option.h"
@@ -112,9 +111,7 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
             limit_forget_refusal(); /* what came back may have served without a limit being asked again */
         }
     }
-    if (VERIFIES) {
-        verify_often(thread);
-    }
+    laws_at_moment(MOMENT_SLOW_END, thread, 0);
     current_thread_put(thread);
     if (unlikely(p == NULL)) {
         limit_no_memory(size - SEAL_BYTES);
@@ -230,9 +227,7 @@ static void free_large(struct thread *thread, void *p)
     } else {
         free_large_of_process(thread, p);
     }
-    if (VERIFIES) {
-        verify_often(thread);
-    }
+    laws_at_moment(MOMENT_SLOW_END, thread, 0);
     errno = saved;
 }
 
@@ -365,14 +360,9 @@ size_t object_trim(void)
     while (epoch_purge_idle(&records)) {
     }
     const size_t bytes = records + holes_purge_all() + reclaim_all();
-    if (VERIFIES) {
-        verify_heap(&thread->heap);
-        verify_shared();
-    }
+    laws_at_moment(MOMENT_TRIMMED, thread, 0);
     gate_unlock(&thread->gate);
-    if (VERIFIES) {
-        verify_if_alone(thread);
-    }
+    laws_at_moment(MOMENT_ALONE, thread, 0);
     current_thread_put(thread);
     return bytes;
 }

@@ -12,6 +12,7 @@ enum { LINE_BYTES = 384 };
 
 void (*fatal_prepare)(void);
 void (*fatal_explain)(const void *pointer);
+void (*laws)(enum moment moment, struct thread *thread, uint64_t value);
 
 static _Noreturn void fatal_line(struct text *line, const void *pointer)
 {

@@ -638,23 +638,3 @@ void epoch_recycle_chunk(struct epoch *epoch, uint32_t first)
     epoch_drop_chunk(epoch);
     epoch_recycle_run(epoch, first);
 }
-
-#if TSLAB_CHECKED
-
-bool epoch_label_quotas_hold(void)
-{
-    uint64_t units[LABELS_LIMITED] = { 0 };
-    const struct epoch *epoch;
-    for (uint32_t id = EPOCH_PROCESS + 1; (epoch = epoch_by_id(id)) != NULL; id++) {
-        if (epoch->label_quota != NULL) {
-            units[epoch->label_quota - label_quotas.labels] += counter_get(&epoch->run_units);
-        }
-    }
-    bool hold = true;
-    for (unsigned i = 0; i < LABELS_LIMITED; i++) {
-        hold &= units[i] == counter_get(&label_quotas.labels[i].quota.units);
-    }
-    return hold;
-}
-
-#endif

@@ -341,11 +341,6 @@ uint32_t epoch_threads_inside(const struct epoch *epoch);
 
 void epoch_start(void);
 
-#if TSLAB_CHECKED
-/* Whether the quota of each label counts the units of the epochs that carry it. Nobody else runs. */
-bool epoch_label_quotas_hold(void);
-#endif
-
 /* A FREE record of the pool, or a new one. Its hold is TAKEN. NULL: no memory. */
 struct epoch *epoch_take_record(void);
 

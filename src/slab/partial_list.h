@@ -60,7 +60,7 @@ struct run *partial_attach_unpurged(struct partial_list *partial, size_t min_byt
 /* Looks at a slab, and changes its state if its bits demand that. Never waits. */
 void partial_evaluate(struct run *slab);
 
-/* Around a look at a list, for walks (verify.h): nothing in it changes meanwhile. Waits for the lock. */
+/* Around a look at a list, for walks (tests/laws): nothing in it changes meanwhile. Waits for the lock. */
 void partial_begin_look(struct partial_list *partial);
 void partial_end_look(struct partial_list *partial);
 

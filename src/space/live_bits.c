@@ -84,18 +84,4 @@ bool live_bits_have(const void *p)
     return (load_plain(word) & mask) != 0;
 }
 
-bool live_bits_mark(void *p)
-{
-    uint64_t mask;
-    atomic_u64 *word = live_word(p, &mask);
-    return (fetch_or_plain(word, mask) & mask) == 0;
-}
-
-void live_bits_unmark(void *p)
-{
-    uint64_t mask;
-    atomic_u64 *word = live_word(p, &mask);
-    (void)fetch_and_plain(word, ~mask);
-}
-
 #endif

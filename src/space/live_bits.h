@@ -29,11 +29,6 @@ uint64_t live_bits_from(const void *start);
 /* Whether an object starts at p, in a unit that has a tag. */
 bool live_bits_have(const void *p);
 
-/* For a walk that runs alone (verify.h): the slot at p is cached, and counts as live until it is unmarked. False: it
- * does already. */
-bool live_bits_mark(void *p);
-void live_bits_unmark(void *p);
-
 /* Ends the program when no object starts at p. */
 void live_bits_check(const void *p);
 

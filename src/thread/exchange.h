@@ -53,7 +53,7 @@ void exchange_tick(bool all);
  * slot here. */
 bool exchange_look(uint64_t now_ms);
 
-/* The tray that came in last, for walks that run alone (verify.h). */
+/* The tray that came in last, for walks that run alone (tests/laws). */
 const struct tray *exchange_first(unsigned class);
 
 #endif

@@ -16,9 +16,10 @@
 #include "common/option.h"
 #include "os/os.h"
 #include "thread/keeper.h"
+#include "verify.h"
 #endif
 
-enum { PATIENCE_SECONDS = 60, SMALL_ARENA_BYTES = 256 << 20 };
+enum { LAWS_EVERY = 1024, PATIENCE_SECONDS = 60, SMALL_ARENA_BYTES = 256 << 20 };
 
 static const uint8_t *records;
 static size_t record_count;
@@ -158,10 +159,25 @@ static void end_thread(const struct operation *operation)
 
 /* The rare ones. */
 
+/* One lane runs at a time, so nothing is in motion between two operations. */
+static void check_laws(void)
+{
+#if !FUZZ_DROPIN && !TSLAB_TSAN
+    CHECK(verify_whole() == 0);
+    verify_accounts();
+#endif
+}
+
+static void check_everything(void)
+{
+    models_check();
+    check_laws();
+}
+
 static void check_all(const struct operation *operation)
 {
     (void)operation;
-    models_check();
+    check_everything();
 }
 
 static void pass_time(const struct operation *operation)
@@ -222,7 +238,7 @@ static _Noreturn void be_the_child(const struct operation *operation)
     alarm(PATIENCE_SECONDS);
     forked = true;
     lanes_vanish();
-    models_check();
+    check_everything();
     record_count =
         next_record + operation->index % 64 < record_count ? next_record + operation->index % 64 : record_count;
     do_records();
@@ -316,6 +332,9 @@ static void do_records(void)
         progress->operation = next_record;
         const struct operation operation = operation_decode(records + next_record++ * RECORD_BYTES);
         do_one(&operation);
+        if (next_record % LAWS_EVERY == 0) {
+            check_laws();
+        }
     }
 }
 
@@ -347,7 +366,7 @@ void world_run(const uint8_t *given, size_t bytes)
             lane_end(lane);
         }
     }
-    models_check();
+    check_everything();
     everything_ends();
     nothing_is_left();
 }

@@ -16,9 +16,6 @@ sim/sim canary nonsense
 sim/sim nonsense
 sim/sim random 0 0
 sim/sim random-epoch 0 x
-model/model-random any 0 0 100
-model/model-random any 0 1 0
-model/model-random nonsense 0 1 1
 fuzz/fuzz_seeded 1 0
 fuzz/fuzz_seeded 1 5x
 fuzz/fuzz_replay

@@ -2,7 +2,6 @@
  * is a process of its own, so that the counters start at zero. */
 #include "child.h"
 
-#include "audit/verify.h"
 #include "common/option.h"
 #include "common/size_class.h"
 #include "malloc/current_thread.h"
@@ -783,11 +782,11 @@ static char *unused_page(struct heap *heap)
     return page + os_page_bytes() <= (char *)&heap->part[CLASS_LIMIT] ? page : NULL;
 }
 
-/* Who verifies looks at all. */
+/* The laws look at all. */
 static bool is_mapped(char *page)
 {
     unsigned char is_there;
-    if (VERIFIES || page == NULL) {
+    if (TSLAB_CHECKED || page == NULL) {
         return false;
     }
     CHECK(mincore(page, 1, &is_there) == 0);

@@ -1,5 +1,5 @@
-/* Conservation laws that can be run. What each says stands in verify.h. */
-#include "audit/verify.h"
+/* Conservation laws that can be run. verify.h says what each says. */
+#include "verify.h"
 
 #include "audit/accounts.h"
 #include "os/fatal.h"
@@ -13,8 +13,7 @@
 #include "thread/keeper.h"
 
 #include <string.h>
-
-#if TSLAB_CHECKED || defined TSLAB_VERIFY
+#include <sys/mman.h>
 
 /* Slabs. */
 
@@ -78,9 +77,8 @@ void verify_partials(const struct epoch *epoch)
 
 /* Heaps. */
 
-static void verify_slot(void *p, unsigned class, void *context)
+static void verify_slot(void *p, unsigned class)
 {
-    (void)context;
     invariant(arena_has_unit(arena_unit(p)) && arena_tag(p) != TAG_NONE);
     invariant(tag_class(arena_tag(p)) == class && slot_starts(p, class));
     const struct slot slot = slot_of(p, class);
@@ -88,53 +86,56 @@ static void verify_slot(void *p, unsigned class, void *context)
     invariant(!TSLAB_CHECKED || !live_bits_have(p));
 }
 
-static void visit_places(void *const *places, uint64_t slots, unsigned class, verify_visit *visit, void *context)
+/* Visits each slot that waits in a place. */
+typedef void verify_visit(void *slot, unsigned class);
+
+static void visit_places(void *const *places, uint64_t slots, unsigned class, verify_visit *visit)
 {
     invariant(slots == 0 || places[0] == NULL);
     for (uint64_t i = 1; i <= slots; i++) {
-        visit(places[i], class, context);
+        visit(places[i], class);
     }
 }
 
 /* Returns how many slots there are. */
-static uint64_t visit_trays(const struct tray *trays, unsigned class, verify_visit *visit, void *context)
+static uint64_t visit_trays(const struct tray *trays, unsigned class, verify_visit *visit)
 {
     uint64_t sum = 0;
     for (const struct tray *tray = trays; tray != NULL; tray = tray->next) {
         invariant(tray->count != 0 && tray->count <= tray->length);
-        visit_places((void *const *)(tray + 1), tray->count, class, visit, context);
+        visit_places((void *const *)(tray + 1), tray->count, class, visit);
         sum += tray->count;
     }
     return sum;
 }
 
-static void visit_class(const struct heap *heap, unsigned class, verify_visit *visit, void *context)
+static void visit_class(const struct heap *heap, unsigned class, verify_visit *visit)
 {
     const struct heap_class *hc = heap_part(heap, class);
     const struct magazine *m = &heap->front.magazine[class];
     const unsigned limit = m->limit;
     invariant(heap_uses(heap, class) || ((limit | hc->outbox_limit) == 0 && hc->slab == NULL));
     invariant(magazine_slots(m) <= limit && (limit == 0 || limit <= tray_of(magazine_places(m))->length));
-    visit_places(magazine_places(m), magazine_slots(m), class, visit, context);
-    invariant(visit_trays(hc->stock.trays, class, visit, context) == counter_get(&hc->stock.slots));
+    visit_places(magazine_places(m), magazine_slots(m), class, visit);
+    invariant(visit_trays(hc->stock.trays, class, visit) == counter_get(&hc->stock.slots));
     invariant(counter_get(&hc->outbox_slots) <= hc->outbox_limit);
-    visit_places(hc->outbox, counter_get(&hc->outbox_slots), class, visit, context);
+    visit_places(hc->outbox, counter_get(&hc->outbox_slots), class, visit);
     for (uint64_t claimed = load_plain(&hc->claimed); claimed != 0; claimed &= claimed - 1) {
-        visit(hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size, class, context);
+        visit(hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size, class);
     }
 }
 
-void verify_cached(const struct heap *heap, verify_visit *visit, void *context)
+static void verify_cached(const struct heap *heap, verify_visit *visit)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        visit_class(heap, c, visit, context);
+        visit_class(heap, c, visit);
     }
 }
 
-void verify_exchange(verify_visit *visit, void *context)
+static void verify_exchange(verify_visit *visit)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        invariant(visit_trays(exchange_first(c), c, visit, context) == exchange_slots(c));
+        invariant(visit_trays(exchange_first(c), c, visit) == exchange_slots(c));
     }
 }
 
@@ -152,7 +153,7 @@ static void verify_attached(const struct heap *heap, unsigned class)
 void verify_heap(const struct heap *heap)
 {
     size_t stocked = 0;
-    verify_cached(heap, verify_slot, NULL);
+    verify_cached(heap, verify_slot);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         verify_attached(heap, c);
         stocked += (size_t)counter_get(&heap_part(heap, c)->stock.slots) * class_geometry[c].size;
@@ -165,6 +166,7 @@ void verify_heap(const struct heap *heap)
 struct tally {
     size_t units[RUN_KINDS], runs[RUN_KINDS];
     size_t with_tables;
+    uint32_t longest; /* run of the bins so far of a kind */
 };
 
 static bool waits_with_tables(const struct run *run)
@@ -218,15 +220,18 @@ static void verify_bin(unsigned kind, unsigned bin, struct tally *binned)
 {
     const uint32_t head = bin_first(kind, bin);
     invariant(bin_has(kind, bin) == (head != 0));
-    uint32_t before = 0;
+    uint32_t before = 0, longest = binned->longest;
     for (uint32_t at = head; at != 0; at = arena.runs[at].next) {
         const struct run *run = &arena.runs[at];
         invariant(run->prev == before && run->kind == kind && bin_of(run->units) == bin);
+        invariant(run->units > binned->longest);
+        longest = run->units > longest ? run->units : longest;
         binned->runs[kind]++;
         binned->units[kind] += run->units;
         invariant(binned->units[kind] <= counter_get(&depot.units[kind]));
         before = at;
     }
+    binned->longest = longest;
 }
 
 /* Returns how many runs the list has. */
@@ -251,6 +256,7 @@ void verify_depot(void)
     lock_acquire(&depot.lock);
     struct tally tiles = { .with_tables = 0 }, binned = { .with_tables = 0 };
     for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
+        binned.longest = 0;
         for (unsigned bin = 0; bin < BINS; bin++) {
             verify_bin(kind, bin, &binned);
         }
@@ -420,34 +426,66 @@ void verify_accounts(void)
     invariant(sum == accounts.committed_bytes && accounts.untouched_bytes <= sum);
 }
 
-#if TSLAB_CHECKED
+/* The whole. A bit for each granule of the arena marks the slots that are cached: in checked builds it is that of what
+ * lives, which cached slots do not. */
 
-/* The whole. */
+#if TSLAB_CHECKED
+#define MARKS arena.live
+#else
+#define MARKS own_marks()
+static atomic_u64 *own_marks(void)
+{
+    static atomic_u64 *marks;
+    if (marks == NULL) {
+        marks = mmap(NULL, (arena.span_units << UNIT_SHIFT) / GRANULE_BYTES / 8, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        invariant(marks != MAP_FAILED);
+    }
+    return marks;
+}
+#endif
+
+static atomic_u64 *mark_of(const void *p, uint64_t *mask)
+{
+    const size_t granule = ((uintptr_t)p - arena.base) >> GRANULE_SHIFT;
+    *mask = (uint64_t)1 << (granule % 64);
+    return &MARKS[granule / 64];
+}
+
+static bool is_marked(const void *p)
+{
+    uint64_t mask;
+    const atomic_u64 *const word = mark_of(p, &mask);
+    return (load_plain(word) & mask) != 0;
+}
 
 /* Visits what the heaps of all records and of all epochs cache, and what waits in the exchange. */
 static void visit_all(verify_visit *visit)
 {
-    verify_exchange(visit, NULL);
+    verify_exchange(visit);
     for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
-        verify_cached(&thread->heap, visit, NULL);
+        verify_cached(&thread->heap, visit);
     }
     for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
-        verify_cached(heap, visit, NULL);
+        verify_cached(heap, visit);
     }
 }
 
-static void mark_cached(void *p, unsigned class, void *context)
+static void mark_cached(void *p, unsigned class)
 {
-    verify_slot(p, class, context);
-    const bool is_first = live_bits_mark(p);
-    invariant(is_first); /* it is cached once */
+    verify_slot(p, class);
+    uint64_t mask;
+    atomic_u64 *const word = mark_of(p, &mask);
+    const uint64_t before = fetch_or_plain(word, mask);
+    invariant((before & mask) == 0); /* it is cached once */
 }
 
-static void unmark_cached(void *p, unsigned class, void *context)
+static void unmark_cached(void *p, unsigned class)
 {
     (void)class;
-    (void)context;
-    live_bits_unmark(p);
+    uint64_t mask;
+    atomic_u64 *const word = mark_of(p, &mask);
+    (void)fetch_and_plain(word, ~mask);
 }
 
 /* A slot is in the bitmap, or is marked, or lives. Returns how many are none of these. */
@@ -459,9 +497,9 @@ static size_t verify_slots(const struct run *slab)
     size_t lost = 0;
     for (unsigned slot = 0; slot < geometry->slots; slot++) {
         const bool bit = (load_plain(&slab->bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) != 0;
-        const bool elsewhere = live_bits_have(arena_address(run_index(slab)) + (size_t)slot * geometry->size);
+        const bool elsewhere = is_marked(arena_address(run_index(slab)) + (size_t)slot * geometry->size);
         invariant(!bit || !elsewhere);
-        lost += !bit && !elsewhere;
+        lost += TSLAB_CHECKED && !bit && !elsewhere;
     }
     invariant(state != SLAB_FULL || !slab_has_any(slab, geometry));
     invariant(state != SLAB_PARTIAL || !slab_has_all(slab, geometry));
@@ -493,14 +531,28 @@ static size_t verify_objects(void)
         }
         if (tag_class(tag) != CLASS_NONE) {
             lost += verify_slots(run);
-        } else if (tag == TAG_CHUNK) {
+        } else if (TSLAB_CHECKED && tag == TAG_CHUNK) {
             lost += verify_objects_of_chunk(at);
-        } else if (tag == TAG_LARGE) {
+        } else if (TSLAB_CHECKED && tag == TAG_LARGE) {
             lost += !live_bits_have(arena_address(at));
         }
         at += run->units;
     }
     return lost;
+}
+
+static void verify_labels(void)
+{
+    uint64_t units[LABELS_LIMITED] = { 0 };
+    const struct epoch *epoch;
+    for (uint32_t id = EPOCH_PROCESS + 1; (epoch = epoch_by_id(id)) != NULL; id++) {
+        if (epoch->label_quota != NULL) {
+            units[epoch->label_quota - label_quotas.labels] += counter_get(&epoch->run_units);
+        }
+    }
+    for (unsigned i = 0; i < LABELS_LIMITED; i++) {
+        invariant(units[i] == counter_get(&label_quotas.labels[i].quota.units));
+    }
 }
 
 size_t verify_whole(void)
@@ -513,7 +565,7 @@ size_t verify_whole(void)
     for (struct epoch *epoch; (epoch = next_epoch(&at)) != NULL;) {
         verify_epoch_at_rest(epoch);
     }
-    invariant(epoch_label_quotas_hold());
+    verify_labels();
     if (counter_get(&depot.lost_units) != 0) {
         return 0;
     }
@@ -523,21 +575,13 @@ size_t verify_whole(void)
     return lost;
 }
 
-#endif
-#endif
+#if TSLAB_CHECKED && !TSLAB_SIM
 
 /* The walks that run by themselves look at no more than what cannot change meanwhile. */
 
-#if TSLAB_CHECKED
-
 static size_t cut; /* threads, by forks */
 
-void verify_cut(size_t threads)
-{
-    cut += threads;
-}
-
-void verify_if_alone(struct thread *self)
+static void verify_if_alone(struct thread *self)
 {
     if (!lock_try(&self->gate.lock)) {
         return;
@@ -564,15 +608,28 @@ void verify_if_alone(struct thread *self)
     lock_release(&keeper.lock);
 }
 
-void verify_at_fork(struct thread *self, uint32_t ranks, uint32_t dying)
+/* Unless a signal has cut the forking thread in the middle of something, as the ranks of its locks say. */
+static void verify_at_fork(struct thread *self, uint64_t ranks)
 {
-    if (self != NULL && ranks == 0 && dying == 0 && lock_try(&self->gate.lock)) {
+    if (self != NULL && ranks == 0 && lock_try(&self->gate.lock)) {
         verify_shared();
         lock_release(&self->gate.lock);
     }
 }
 
-void verify_often(struct thread *self)
+/* By now the record may be another epoch's, for which the same holds. */
+static void verify_record(uint64_t value)
+{
+    const uint32_t id = (uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT));
+    struct epoch *epoch = epoch_by_id(id);
+    if (id > EPOCH_PROCESS && epoch != NULL && epoch->id == id) {
+        verify_epoch(epoch);
+        verify_partials(epoch);
+    }
+}
+
+/* Every so often the thread's own heaps and cursors, and more rarely the depot. */
+static void verify_often(struct thread *self)
 {
     enum { OPERATIONS = 256, ROUNDS = 64 };
     static per_thread uint32_t operations;
@@ -591,6 +648,40 @@ void verify_often(struct thread *self)
         verify_depot();
     }
     gate_unlock(&self->gate);
+}
+
+/* verify_if_alone: when this thread alone has a record, and none can get one meanwhile; unless, at the end of the
+ * program, a signal has cut the thread in a slow operation. */
+static void laws_at(enum moment moment, struct thread *self, uint64_t value)
+{
+    switch (moment) {
+    case MOMENT_SLOW_END:
+        verify_often(self);
+        break;
+    case MOMENT_TRIMMED:
+        verify_heap(&self->heap);
+        verify_shared();
+        break;
+    case MOMENT_ALONE:
+        verify_if_alone(self);
+        break;
+    case MOMENT_CLOSED:
+        verify_record(value);
+        break;
+    case MOMENT_FORK:
+        verify_at_fork(self, value);
+        break;
+    case MOMENT_CUT:
+        cut += value;
+        break;
+    }
+}
+
+void (*const laws_link)(enum moment, struct thread *, uint64_t) = laws_at;
+
+__attribute__((constructor)) static void laws_begin(void)
+{
+    laws = laws_link;
 }
 
 #endif

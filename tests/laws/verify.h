@@ -1,20 +1,17 @@
 /* Conservation laws that can be run: a walk for each noun, which ends the program where its law does not hold.
  *
- * Each law stands above its walk, with what the walk requires of its caller. Checked builds walk at the ends of slow
- * operations, and where the program forks, trims, closes epochs and ends; tests walk where they know the engine at
- * rest, and compare with what they know themselves. A build without checks has nothing of this file, but for tests that
- * compile it for themselves (TSLAB_VERIFY).
+ * Each law stands above its walk, with what the walk requires of its caller. Where the tests are built with a checked
+ * engine, its libraries have the walks inside. They run at the moments that os/fatal.h lists: at the ends of slow
+ * operations, and where the program forks, trims, closes epochs and ends. Tests walk where they know the engine at
+ * rest, and compare with what they know themselves. For an engine without checks they compile this with TSLAB_VERIFY.
  *
- * Walks write nothing, but for verify_whole, and what letting go of a list's lock asks for.
+ * Walks write nothing, but for marks of their own, and what letting go of a list's lock asks for.
  *
  * Threads: as each says. A walk takes the locks that it needs. */
-#ifndef TSLAB_AUDIT_VERIFY_H
-#define TSLAB_AUDIT_VERIFY_H
+#ifndef TSLAB_VERIFY_H
+#define TSLAB_VERIFY_H
 
 #include "thread/thread.h"
-
-/* Whether the engine walks by itself: the simulation does so only between runs, by its oracle. */
-enum { VERIFIES = TSLAB_CHECKED && !TSLAB_SIM };
 
 /* A slab in use. Its units are as many as its class asks for, name its first unit, and have one tag, which says the
  * class; no word of the bitmap has a bit that is no slot's. Requires that nobody recycles the slab: its holder, or the
@@ -33,19 +30,13 @@ void verify_partials(const struct epoch *epoch);
  * slab, which is ATTACHED, and of the heap's epoch. In the gate of the holder, by the holder; or at rest. */
 void verify_heap(const struct heap *heap);
 
-/* Calls `visit` for each slot that a heap caches. Requires the same. */
-typedef void verify_visit(void *slot, unsigned class, void *context);
-void verify_cached(const struct heap *heap, verify_visit *visit, void *context);
-
-/* The same for what waits in the exchange. Nobody else runs. */
-void verify_exchange(verify_visit *visit, void *context);
-
 /* The depot. The runs of the arena, and gaps, whose `first` is 0, lie side by side from unit 1 to the end; the last
  * unit of each knows its first. Two empty neighbours are of different kinds. Empty runs have no tags and are no slabs;
  * clean and absent ones are whole pages. The units of each kind are as many as the depot counts. Each empty run is in
- * the bin of its kind and length, each dirty one in the list by age, oldest first, and each long clean one that may
- * have pages in the side tables in the list of those; all are linked both ways. Takes the depot's lock. After addresses
- * were lost to somebody else, what lies in them tells nothing: then the lists alone are looked at. */
+ * the bin of its kind and length, with all shorter ones in bins before; each dirty one in the list by age, oldest
+ * first, and each long clean one that may have pages in the side tables in the list of those; all are linked both ways.
+ * Takes the depot's lock. After addresses were lost to somebody else, what lies in them tells nothing: then the lists
+ * alone are looked at. */
 void verify_depot(void);
 
 /* The chunk of a cursor, if it has one. No code stands at or beyond where the cursor is, or inside of an object; the
@@ -71,26 +62,8 @@ void verify_accounts(void);
 /* The whole. Each slot of each slab is in one place: in the bitmap, cached by one heap, or an object that lives. So is
  * each code of a chunk that of an object that lives, and the other way round. The quota of each label counts what its
  * epochs have. Nobody else runs. Returns how many slots
- * and codes are in no place: no more than the threads had in hand that forks have cut off (verify_cut). Only in checked
- * builds, which know what lives: elsewhere all that is not cached is taken to live. */
+ * and codes are in no place: no more than the threads had in hand that forks have cut off. Only checked builds know
+ * what lives: elsewhere all that is neither in the bitmap nor cached is taken to live, and nothing is said of codes. */
 size_t verify_whole(void);
-
-/* When walks run by themselves: in checked builds, now and then, and at moments when nothing moves. In other builds
- * nothing calls these functions. */
-
-/* verify_whole when this thread alone has a record, and none can get one meanwhile; unless, at the end of the program,
- * a signal has cut the thread in a slow operation. No gate. */
-void verify_if_alone(struct thread *self);
-
-/* At a fork, when the gates of all others are held, or nobody else is there: what is shared, unless a signal has cut
- * the forking thread in the middle of something. It held locks of such ranks then, or ends the program. */
-void verify_at_fork(struct thread *self, uint32_t ranks, uint32_t dying);
-
-/* A fork has cut off so many threads, each perhaps in an operation. */
-void verify_cut(size_t threads);
-
-/* The end of a slow operation: every so often the thread's own heaps and cursors, and more rarely the depot. No gate.
- */
-void verify_often(struct thread *self);
 
 #endif
