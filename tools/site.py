@@ -36,68 +36,6 @@ LANGUAGES = {
     ".go": "go", ".zig": "zig", ".rs": "rust",
 }  # fmt: skip
 
-# What stands where. FOLDER/* is all pages of the folder that are not named.
-NAVIGATION = {
-    "Home": "README.md",
-    "Learn": {
-        "Tutorial": "docs/tutorial.md",
-        "Guide to epochs": "docs/guide.md",
-        "Examples": "examples/README.md",
-    },
-    "Do": {
-        "Install": "docs/install.md",
-        "Recipes": "docs/recipes.md",
-        "Operations": "docs/operations.md",
-        "Heap profiles": "docs/profiles.md",
-        "Live view": "docs/export.md",
-        "Tracing": "docs/tracing.md",
-        "Other languages": "docs/bindings.md",
-        "Measure": "docs/lab.md",
-    },
-    "Look up": [
-        {"C interface": "docs/reference.md"},
-        {"C++ interface": "source/include/tslab/tslab.hpp.md"},
-        {"Rust interface": "source/bindings/rust/tslab/src/lib.rs.md"},
-        {"Python interface": "source/bindings/python/src/tslab/__init__.py.md"},
-        {"Commands": "docs/commands.md"},
-        {"Options": "docs/options.md"},
-        {"Statistics": "docs/statistics.md"},
-        {"Diagnostics": "docs/diagnostics.md"},
-        {"Limits": "docs/limits.md"},
-        {"Security": "SECURITY.md"},
-        "docs/*",
-        {"Changes": "CHANGELOG.md"},
-    ],
-    "Results": [
-        "docs/results/README.md",
-        {"All workloads": "docs/results/matrix.md"},
-        {"Patterns": "docs/results/patterns.md"},
-        {"Sizes": "docs/results/boundaries.md"},
-        {"Latency": "docs/results/latency.md"},
-        {"Resident memory over time": "docs/results/rss.md"},
-        {"Request server": "docs/results/requests.md"},
-        {"Epochs": "docs/results/epochs.md"},
-        {"The checked library": "docs/results/checked.md"},
-        {"Real programs": "docs/results/demo.md"},
-        {"Rust": "docs/results/rust.md"},
-        {"Soak": "docs/results/soak.md"},
-        "docs/results/*",
-    ],
-    "Understand": [
-        {"Memory": "docs/memory.md"},
-        {"Comparison": "docs/comparison.md"},
-        {"Architecture": "docs/ARCHITECTURE.md"},
-        {"How it is tested": "docs/verification.md"},
-        {"Origins": "docs/origins.md"},
-        {"Decisions": ["docs/decisions/README.md", "docs/decisions/*"]},
-        {"Protocols": ["docs/protocols/README.md", "docs/protocols/*"]},
-        {"Contributing": "CONTRIBUTING.md"},
-        {"Style": "docs/STYLE.md"},
-        {"Tests": "tests/README.md"},
-    ],
-}
-
-
 def environment(folder):
     """The Python that has MkDocs. It is made anew when the requirements have changed."""
     stamp, wanted = folder / "requirements", hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
@@ -202,32 +140,6 @@ def make_pages(folder):
         path = ROOT / begun
         for one in sorted(path.rglob("*.md")) if path.is_dir() else [path]:
             pages.name_of(one)
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.md"))
-
-
-def places_of(table):
-    for value in table.values() if isinstance(table, dict) else table:
-        yield from [value] if isinstance(value, str) else places_of(value)
-
-
-def navigation(table, names):
-    """The table, with FOLDER/* spelled out. Pages of other folders have no place in it: links lead to them."""
-    left = [name for name in names if name not in set(places_of(table))]
-
-    def spelled(value):
-        if isinstance(value, dict):
-            return [{title: spelled(inside)} for title, inside in value.items()]
-        if isinstance(value, str):
-            return value
-        out = []
-        for one in value:
-            if isinstance(one, str) and one.endswith("/*"):
-                out += [name for name in left if name.rpartition("/")[0] == one[:-2]]
-            else:
-                out += spelled(one) if isinstance(one, dict) else [one]
-        return out
-
-    return spelled(table)
 
 
 def main():
@@ -235,8 +147,8 @@ def main():
     parser.add_argument("directory", type=pathlib.Path)
     folder = parser.parse_args().directory.resolve()
     python = environment(folder / "python")
-    names = make_pages(folder / "pages")
-    config = {"docs_dir": str(folder / "pages"), "site_dir": str(folder / "site"), "nav": navigation(NAVIGATION, names)}
+    make_pages(folder / "pages")
+    config = {"docs_dir": str(folder / "pages"), "site_dir": str(folder / "site")}
     lines = "".join(f"{name}: {json.dumps(value)}\n" for name, value in config.items())  # what is JSON is YAML
     (folder / "mkdocs.yml").write_text((ROOT / "docs/mkdocs.yml").read_text(encoding="utf-8") + lines, encoding="utf-8")
     # With --quiet it counts no warnings, and fails at none.
