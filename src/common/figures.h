@@ -20,7 +20,6 @@
     X(remote_frees, COUNT, COUNTER, "slots freed that the freeing thread may not keep")                               \
     X(slabs_recycled, COUNT, COUNTER, "slabs that emptied and are back in the depot")                                 \
     X(harvests, COUNT, COUNTER, "revisit queues that the holder of a list lock worked off")                           \
-    X(harvested, COUNT, COUNTER, "slabs found on these queues")                                                       \
     X(queue_length, COUNT, GAUGE, "slabs that wait on revisit queues")
 
 /* The process. `class.SIZE.*`, `label.*` and the others are parts of it. */
@@ -89,7 +88,6 @@
     X(from_exchange, COUNT, COUNTER, "full trays taken from the exchange")                                            \
     X(remote_frees, COUNT, COUNTER, "slots freed that the freeing thread may not keep")                               \
     X(harvests, COUNT, COUNTER, "revisit queues that the holder of a list lock worked off")                           \
-    X(harvested, COUNT, COUNTER, "slabs found on these queues")                                                       \
     X(queue_longest, COUNT, GAUGE, "the most slabs that were on one revisit queue")                                   \
     X(queue_length, COUNT, GAUGE, "slabs that wait on revisit queues")
 
@@ -110,15 +108,9 @@
     X(slabs_full, COUNT, GAUGE, "slabs without a free slot. A slot is used if an object or a cache has it")           \
     X(slabs_partial, COUNT, GAUGE, "slabs with free and used slots")                                                  \
     X(slabs_empty, COUNT, GAUGE, "slabs without a used slot: a thread holds them")                                    \
-    X(slabs_held, COUNT, GAUGE, "slabs that a thread allocates from")                                                 \
     X(free_bytes, BYTES, GAUGE, "free slots of the slabs")                                                            \
     X(tail_bytes, BYTES, GAUGE, "behind the last slots of the slabs")                                                 \
     X(untouched_bytes, BYTES, GAUGE, "of free_bytes and tail_bytes, known to have no pages")                          \
-    X(magazine_bytes, BYTES, GAUGE, "free slots in magazines, a part of cached_bytes")                                \
-    X(stock_bytes, BYTES, GAUGE, "free slots in stocks, a part of cached_bytes")                                      \
-    X(outbox_bytes, BYTES, GAUGE, "free slots in outboxes, a part of cached_bytes")                                   \
-    X(exchange_bytes, BYTES, GAUGE, "free slots in the exchange, a part of cached_bytes")                             \
-    X(claimed_bytes, BYTES, GAUGE, "claimed slots, a part of cached_bytes")                                           \
     X(pages, COUNT, GAUGE, "the system's pages of all slabs")                                                         \
     X(pages_free, COUNT, GAUGE, "pages without a used slot")                                                          \
     X(pages_kept_1, COUNT, GAUGE, "pages that have a free slot and at most one used one: few objects keep them")      \
@@ -132,6 +124,8 @@
       "small objects allocated since the thread first used the library; without those in epochs")                     \
     X(frees, COUNT, COUNTER, "small objects freed since the thread first used the library; without those in epochs")  \
     X(misses, COUNT, COUNTER, "of these, those that its magazines alone did not serve")                               \
+    X(refills, COUNT, COUNTER, "times that a batch of slots came from a slab")                                        \
+    X(flushes, COUNT, COUNTER, "times that slots were given back to slabs")                                           \
     X(cached_bytes, BYTES, GAUGE, "free slots and large runs that it keeps for its next objects")
 
 /* An epoch: the last members of struct tslab_epoch_stats. */

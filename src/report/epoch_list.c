@@ -141,8 +141,7 @@ static struct lock table_lock = LOCK_INIT(RANK_LABELS);
 
 static struct {
     uint64_t collection;                         /* how often the table was filled */
-    uint32_t known;                              /* the number of groups that have a label of their own */
-    uint32_t told;                               /* the number of groups that reports tell */
+    uint32_t known, told;                        /* the number of groups, and of those that reports tell */
     struct label_group groups[LABELS_KNOWN + 1]; /* the last group has the epochs whose label found no place */
 } label_table;
 
@@ -152,20 +151,21 @@ static void add_group(struct label_group *sum, const struct label_group *group)
     const uint64_t oldest_ms = max_size(sum->oldest_ms, group->oldest_ms);
     LABEL_FIGURES(ADD_TO_GROUP)
     sum->oldest_ms = oldest_ms;
+    sum->label[0] = 0;
 }
 
 static struct label_group *group_of(const char *label)
 {
     uint32_t at = 0;
-    while (at < label_table.known && strcmp(label_table.groups[at].label, label) != 0) {
+    while (at < label_table.known && at < LABELS_KNOWN && strcmp(label_table.groups[at].label, label) != 0) {
         at++;
     }
     struct label_group *group = &label_table.groups[at];
-    invariant(at <= label_table.known && label_table.known <= LABELS_KNOWN);
-    if (at == label_table.known && at < LABELS_KNOWN) {
+    invariant(at <= label_table.known && at <= LABELS_KNOWN);
+    if (at == label_table.known) {
         label_table.known++;
         memset(group, 0, sizeof *group);
-        memcpy(group->label, label, strlen(label));
+        memcpy(group->label, label, at < LABELS_KNOWN ? strlen(label) : 0);
     }
     return group;
 }
@@ -190,33 +190,23 @@ static void order_groups(void)
     struct label_group *const groups = label_table.groups;
     for (uint32_t i = 0; i < label_table.known && i < LABELS_TOLD; i++) {
         uint32_t largest = i;
-        for (uint32_t k = i + 1; k < label_table.known; k++) {
+        for (uint32_t k = i + 1; k < label_table.known && k < LABELS_KNOWN; k++) {
             largest = groups[k].memory_bytes > groups[largest].memory_bytes ? k : largest;
         }
         const struct label_group group = groups[i];
         groups[i] = groups[largest];
         groups[largest] = group;
     }
-    label_table.told = label_table.known;
-    if (label_table.known > LABELS_TOLD) {
-        label_table.told = LABELS_TOLD + 1;
-        struct label_group *rest = &groups[LABELS_TOLD];
-        for (uint32_t i = LABELS_TOLD + 1; i < label_table.known; i++) {
-            add_group(rest, &groups[i]);
-        }
-        add_group(rest, &groups[LABELS_KNOWN]);
-        if (rest->labels > 1) {
-            rest->label[0] = 0;
-        }
+    for (uint32_t i = LABELS_TOLD + 1; i < label_table.known; i++) {
+        add_group(&groups[LABELS_TOLD], &groups[i]);
     }
-    invariant(label_table.told <= LABELS_TOLD + 1 && label_table.told <= label_table.known);
+    label_table.told = (uint32_t)min_size(label_table.known, LABELS_TOLD + 1);
 }
 
 static void labels_collect(void)
 {
     struct tslab_epoch_stats stats;
     label_table.known = 0;
-    memset(&label_table.groups[LABELS_KNOWN], 0, sizeof label_table.groups[LABELS_KNOWN]);
     for (uint32_t from = 0; epochs_next(&from, &stats);) {
         add_epoch(group_of(stats.label), &stats);
     }

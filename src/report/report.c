@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { SCHEMA_VERSION = 1 };
+enum { SCHEMA_VERSION = 2 };
 
 static const char process_names[] = PROCESS_FIGURES(FIGURE_NAME), total_names[] = TOTAL_FIGURES(FIGURE_NAME),
                   class_names[] = CLASS_FIGURES(FIGURE_NAME), counted_names[] = CLASS_COUNTED(FIGURE_NAME),

@@ -43,9 +43,8 @@ static void stats_class(unsigned class, struct class_sums *sums)
     sums->slabs_recycled = counter_get(&lists->recycled);
     const uint64_t queued = counter_get(&lists->queued);
     sums->harvests = counter_get(&lists->harvests);
-    sums->harvested = counter_get(&lists->harvested);
     sums->queue_longest = counter_get(&lists->queue_longest);
-    sums->queue_length = not_below_zero(queued, sums->harvested);
+    sums->queue_length = not_below_zero(queued, counter_get(&lists->harvested));
 }
 
 void stats_class_counted(unsigned class, struct class_figures *figures)
@@ -207,7 +206,6 @@ static uint64_t count_slab(struct class_figures *figures, const struct census_ru
     figures->slabs_net++;
     figures->slabs_full += slab.free_slots == 0;
     figures->slabs_empty += slab.free_slots == geometry->slots;
-    figures->slabs_held += word_state(run->word) == SLAB_ATTACHED;
     figures->free_bytes += (uint64_t)slab.free_slots * geometry->size;
     figures->untouched_bytes += slab.free_gone_bytes + slab.tail_gone_bytes;
     slot_set_read(&free, &arena.runs[run->first], geometry);
@@ -226,18 +224,13 @@ static void add_slabs(struct class_figures *figures, unsigned class)
     for (struct census_run run = { .first = 0 }; census_next(&run);) {
         used += run.kind == CENSUS_SLAB && run.class == class ? count_slab(figures, &run) : 0;
     }
-    figures->magazine_bytes = held.magazine * size;
-    figures->stock_bytes = held.stock * size;
-    figures->outbox_bytes = held.outbox * size;
-    figures->exchange_bytes = exchange_slots(class) * size;
-    figures->claimed_bytes = held.claimed * size;
-    figures->cached_bytes = figures->magazine_bytes + figures->stock_bytes + figures->outbox_bytes +
-                            figures->exchange_bytes + figures->claimed_bytes;
+    const uint64_t cached = held.magazine + held.stock + held.outbox + exchange_slots(class) + held.claimed;
+    figures->cached_bytes = cached * size;
     invariant(figures->slabs_full + figures->slabs_empty <= figures->slabs_net);
     figures->slabs_partial = figures->slabs_net - figures->slabs_full - figures->slabs_empty;
-    figures->live = not_below_zero(used, figures->cached_bytes / size);
+    figures->live = not_below_zero(used, cached);
     figures->slab_bytes = figures->slabs_net * class_geometry[class].units << UNIT_SHIFT;
-    invariant(used * size + figures->free_bytes <= figures->slab_bytes && figures->slabs_held <= figures->slabs_net);
+    invariant(used * size + figures->free_bytes <= figures->slab_bytes);
     figures->tail_bytes = figures->slabs_net * census_tail_bytes(class);
     invariant(figures->pages_free <= figures->pages && figures->pages_kept_1 <= figures->pages_kept_2);
 }
@@ -252,19 +245,23 @@ void stats_class_get(unsigned class, struct class_figures *figures)
 
 void stats_thread(const struct thread *thread, struct thread_figures *stats)
 {
-    *stats = (struct thread_figures){ .thread = load_plain(&thread->number) };
+#define SINCE_THEN(name) .name = not_below_zero(sums.name, counter_get(&thread->before.name))
+    struct class_sums sums = { 0 };
+    uint64_t cached_bytes = (size_t)hot_runs_units(&thread->heap.hot) << UNIT_SHIFT;
     invariant(thread->heap.epoch == &epoch_process);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        struct class_sums sums = { 0 };
+        const uint64_t cached = sums.cached;
         heap_add(&thread->heap, c, &sums);
-        invariant(sums.slabs_new + sums.slabs_attached >= sums.slabs_new && sums.slabs_recycled == 0);
-        stats->allocations += sums.allocations;
-        stats->frees += sums.frees;
-        stats->misses += class_sums_misses(&sums);
-        stats->cached_bytes += sums.cached * class_geometry[c].size;
+        cached_bytes += (sums.cached - cached) * class_geometry[c].size;
     }
-    stats->cached_bytes += (size_t)hot_runs_units(&thread->heap.hot) << UNIT_SHIFT;
-    stats->allocations = not_below_zero(stats->allocations, counter_get(&thread->before.allocations));
-    stats->frees = not_below_zero(stats->frees, counter_get(&thread->before.frees));
-    stats->misses = not_below_zero(stats->misses, counter_get(&thread->before.misses));
+    invariant(sums.slabs_new + sums.slabs_attached >= sums.slabs_new && sums.slabs_recycled == 0);
+    *stats = (struct thread_figures){
+        .thread = load_plain(&thread->number),
+        SINCE_THEN(allocations),
+        SINCE_THEN(frees),
+        .misses = not_below_zero(class_sums_misses(&sums), counter_get(&thread->before.misses)),
+        SINCE_THEN(refills),
+        SINCE_THEN(flushes),
+        .cached_bytes = cached_bytes,
+    };
 }

@@ -16,19 +16,40 @@
 #include "report/epoch_list.h"
 #include "report/statistics.h"
 
+#include <string.h>
+
 enum { SUMMARY_CLASSES = 10, SUMMARY_GROUPS = 5 };
 
-struct column {
-    const char *head;
-    unsigned width;
-};
-
-static void text_heads(struct text *text, const struct column *columns, unsigned count)
+/* Tables: a line of heads, and rows of values, each of which ends below its head. `kinds` has a character for each: n
+ * for a number, m for bytes in MiB, % for tenths of a percent. Any other stands for itself. */
+static void text_row(struct text *text, const char *heads, const char *kinds, const uint64_t *values)
 {
-    for (unsigned i = 0; i < count; i++) {
-        invariant(columns[i].width > 0 && columns[i].head != NULL);
-        text_right(text, columns[i].head, columns[i].width);
+    for (; *kinds != 0; kinds++, values++) {
+        const size_t before = strspn(heads, " =+"), width = before + strcspn(heads + before, " \n");
+        const bool is_less = *kinds == 'm' && (int64_t)*values < 0;
+        char digits[24];
+        struct text cell = { .buffer = digits, .capacity = sizeof digits - 1 };
+        text_string(&cell, is_less ? "-" : "");
+        if (*kinds == 'm') {
+            text_mib(&cell, is_less ? -*values : *values, 0);
+        } else if (*kinds == 'n') {
+            text_number(&cell, *values, 0);
+        } else if (*kinds == '%') {
+            text_number(&cell, *values / 10, 0);
+            text_string(&cell, ".");
+            text_number(&cell, *values % 10, 0);
+        }
+        text_part(&cell, kinds, *kinds != 'm' && *kinds != 'n');
+        invariant(width > before && cell.length < sizeof digits);
+        digits[cell.length] = 0;
+        text_right(text, digits, (unsigned)width);
+        heads += width;
     }
+}
+
+static uint64_t tenths_of_percent(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : part * 1000 / whole;
 }
 
 static noinline bool print_title(int fd)
@@ -51,94 +72,42 @@ static noinline bool print_title(int fd)
     return !text.lost;
 }
 
-/* "?": the system does not tell the RSS. */
-static void text_mib_if(struct text *text, bool is_known, uint64_t bytes, unsigned width)
+/* "?": the system does not tell the RSS. What remains of the RSS may be less than nothing where the kernel does not
+ * tell which pages the program has touched. */
+static noinline bool print_memory(int fd, const struct process_figures *of)
 {
-    if (is_known) {
-        text_mib(text, bytes, width);
-    } else {
-        text_right(text, "?", width);
-    }
-}
-
-/* What remains of the RSS may be less than nothing where the kernel does not tell which pages the program has touched.
- */
-static noinline bool print_memory(int fd, const struct process_figures *figures)
-{
-    static const struct column columns[] = { { "RSS", 9 },         { "= live", 10 },     { "+ waste", 10 },
-                                             { "+ caches", 10 },   { "+ retained", 11 }, { "+ metadata", 11 },
-                                             { "+ not_ours", 11 }, { "peak", 8 } };
-    enum { COLUMNS = sizeof columns / sizeof columns[0], TERM_COLUMNS = 5 };
-    _Static_assert(COLUMNS == TERM_COLUMNS + 3, "the terms, and what they are terms of");
+    static const char heads[] = "      RSS    = live   + waste  + caches + retained + metadata + not_ours    peak\n";
     char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
-    const uint64_t terms[TERM_COLUMNS] = { figures->live, figures->waste, figures->caches, figures->retained,
-                                           figures->metadata };
-    const uint64_t resident = figures->rss_bytes;
-    uint64_t ours = 0;
-    text_heads(&text, columns, COLUMNS);
-    text_string(&text, "\n");
-    text_mib_if(&text, resident != 0, resident, columns[0].width);
-    for (unsigned i = 0; i < TERM_COLUMNS; i++) {
-        text_mib(&text, terms[i], columns[1 + i].width);
-        ours += terms[i];
-    }
-    if (resident >= ours || resident == 0) {
-        text_mib_if(&text, resident != 0, resident - ours, columns[1 + TERM_COLUMNS].width);
-    } else {
-        char digits[24];
-        struct text less = { .buffer = digits, .capacity = sizeof digits - 1 };
-        text_string(&less, "-");
-        text_mib(&less, ours - resident, 0);
-        invariant(less.length < sizeof digits);
-        digits[less.length] = 0;
-        text_right(&text, digits, columns[1 + TERM_COLUMNS].width);
-    }
-    text_mib_if(&text, resident != 0, figures->peak_rss_bytes, columns[2 + TERM_COLUMNS].width);
+    const uint64_t rest = of->rss_bytes - of->live - of->waste - of->caches - of->retained - of->metadata;
+    const uint64_t values[] = { of->rss_bytes, of->live,     of->waste, of->caches,
+                                of->retained,  of->metadata, rest,      of->peak_rss_bytes };
+    text_string(&text, heads);
+    text_row(&text, heads, of->rss_bytes != 0 ? "mmmmmmmm" : "?mmmmm??", values);
     text_string(&text, "\n");
     text_send(&text, fd);
     return !text.lost;
 }
 
-static void text_percent(struct text *text, uint64_t part, uint64_t whole, unsigned width)
-{
-    char digits[24];
-    struct text percent = { .buffer = digits, .capacity = sizeof digits - 1 };
-    const uint64_t tenths = whole == 0 ? 0 : part * 1000 / whole;
-    text_number(&percent, tenths / 10, 0);
-    text_string(&percent, ".");
-    text_number(&percent, tenths % 10, 0);
-    text_string(&percent, "%");
-    invariant(percent.length < sizeof digits);
-    digits[percent.length] = 0;
-    text_right(text, digits, width);
-}
-
-static const struct column class_columns[] = { { "size", 6 },          { "live", 10 },       { "live_bytes", 11 },
-                                               { "cached_bytes", 13 }, { "slab_bytes", 11 }, { "used", 7 },
-                                               { "allocations", 13 },  { "hit_rate", 9 } };
+static const char class_heads[] = "  size      live live_bytes cached_bytes slab_bytes   used  allocations hit_rate\n";
 
 static void print_row(struct text *text, unsigned class)
 {
-    const struct column *column = class_columns;
-    struct class_figures figures;
+    struct class_figures of;
     invariant(class != CLASS_NONE && class < CLASS_LIMIT);
-    stats_class_counted(class, &figures);
-    const uint64_t live_bytes = figures.live * figures.size, calls = figures.allocations + figures.frees;
-    text_number(text, figures.size, column++->width);
-    text_number(text, figures.live, column++->width);
-    text_mib(text, live_bytes, column++->width);
-    text_mib(text, figures.cached_bytes, column++->width);
-    text_mib(text, figures.slab_bytes, column++->width);
-    text_percent(text, live_bytes, figures.slab_bytes, column++->width);
-    text_number(text, figures.allocations, column++->width);
-    text_percent(text, not_below_zero(calls, figures.misses), calls, column++->width);
+    stats_class_counted(class, &of);
+    const uint64_t live_bytes = of.live * of.size, calls = of.allocations + of.frees;
+    const uint64_t values[] = { of.size,        of.live,
+                                live_bytes,     of.cached_bytes,
+                                of.slab_bytes,  tenths_of_percent(live_bytes, of.slab_bytes),
+                                of.allocations, tenths_of_percent(not_below_zero(calls, of.misses), calls) };
+    text_row(text, class_heads, "nnmmm%n%", values);
     text_string(text, "\n");
 }
 
 static void print_large(struct text *text)
 {
-    const struct column *column = class_columns;
+    static const char name[] = " large";
     uint64_t live = 0, live_bytes = 0, run_bytes = 0;
     for (struct census_run run = { .first = 0 }; census_next(&run);) {
         if (run.kind == CENSUS_LARGE) {
@@ -149,12 +118,9 @@ static void print_large(struct text *text)
         }
     }
     if (live != 0) {
-        text_right(text, "large", column++->width);
-        text_number(text, live, column++->width);
-        text_mib(text, live_bytes, column++->width);
-        text_right(text, "", column++->width);
-        text_mib(text, run_bytes, column++->width);
-        text_percent(text, live_bytes, run_bytes, column++->width);
+        const uint64_t values[] = { live, live_bytes, 0, run_bytes, tenths_of_percent(live_bytes, run_bytes) };
+        text_string(text, name);
+        text_row(text, class_heads + strlen(name), "nm m%", values);
         text_string(text, "\n");
     }
 }
@@ -180,8 +146,7 @@ static noinline bool print_classes(int fd)
         bytes[c] = figures.slab_bytes;
     }
     text_string(&text, "size classes with most memory, and large objects\n");
-    text_heads(&text, class_columns, sizeof class_columns / sizeof class_columns[0]);
-    text_string(&text, "\n");
+    text_string(&text, class_heads);
     unsigned class;
     for (unsigned i = 0; i < SUMMARY_CLASSES && (class = class_with_most(bytes)) != CLASS_NONE; i++) {
         invariant(bytes[class] >= UNIT_BYTES);
@@ -205,42 +170,25 @@ static void text_label(struct text *text, const char *label, size_t columns)
     text_string(text, "\n");
 }
 
-static void print_group(struct text *text, const struct column *column, const struct label_group *group)
-{
-    enum { GROUP_LABEL_COLUMNS = 29 };
-    text_number(text, group->epochs, column++->width);
-    text_number(text, group->draining, column++->width);
-    text_number(text, group->oldest_ms, column++->width);
-    text_mib(text, group->live_bytes, column++->width);
-    text_mib(text, group->memory_bytes, column++->width);
-    text_label(text,
-               group->labels > 1      ? "(others)"
-               : group->label[0] == 0 ? "(no label)"
-                                      : group->label,
-               GROUP_LABEL_COLUMNS);
-}
-
 /* Those that drain come first, each with the most memory first. */
 static noinline bool print_epochs(int fd)
 {
-    static const struct column columns[] = {
-        { "epochs", 6 }, { "draining", 9 }, { "oldest_ms", 11 }, { "live_bytes", 11 }, { "memory_bytes", 13 }
-    };
+    enum { GROUP_LABEL_COLUMNS = 29 };
+    static const char heads[] = "epochs draining  oldest_ms live_bytes memory_bytes label\n";
     char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
-    struct label_group group;
+    struct label_group of;
     unsigned told = 0;
     for (unsigned pass = 0; pass < 2; pass++) {
         uint64_t collection = 0;
-        for (uint32_t rank = 0; told < SUMMARY_GROUPS && epochs_label(rank, &collection, &group); rank++) {
-            if ((group.draining != 0) != (pass == 0)) {
-                continue;
+        for (uint32_t rank = 0; told < SUMMARY_GROUPS && epochs_label(rank, &collection, &of); rank++) {
+            if ((of.draining != 0) == (pass == 0)) {
+                const uint64_t values[] = { of.epochs, of.draining, of.oldest_ms, of.live_bytes, of.memory_bytes };
+                const char *const label = of.label[0] == 0 ? "(no label)" : of.label;
+                text_string(&text, told++ == 0 ? heads : "");
+                text_row(&text, heads, "nnnmm", values);
+                text_label(&text, of.labels > 1 ? "(others)" : label, GROUP_LABEL_COLUMNS);
             }
-            if (told++ == 0) {
-                text_heads(&text, columns, sizeof columns / sizeof columns[0]);
-                text_string(&text, " label\n");
-            }
-            print_group(&text, columns, &group);
         }
     }
     text_send(&text, fd);
@@ -250,22 +198,16 @@ static noinline bool print_epochs(int fd)
 /* The labels that have a limit, or had one and were refused something. */
 static noinline bool print_label_limits(int fd)
 {
-    static const struct column columns[] = { { "limit_bytes", 11 }, { "used_bytes", 11 }, { "refusals", 11 } };
+    static const char heads[] = "limit_bytes used_bytes   refusals label\n";
     char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
-    struct label_limit limit;
-    for (uint32_t i = 0; label_limit_get(i, &limit); i++) {
-        if (limit.limit_bytes == 0 && limit.refusals == 0) {
-            continue;
+    struct label_limit of;
+    for (uint32_t i = 0; label_limit_get(i, &of); i++) {
+        if (of.limit_bytes != 0 || of.refusals != 0) {
+            text_string(&text, text.length == 0 ? heads : "");
+            text_row(&text, heads, "mmn", &of.limit_bytes);
+            text_label(&text, of.label, LABEL_BYTES);
         }
-        if (text.length == 0) {
-            text_heads(&text, columns, sizeof columns / sizeof columns[0]);
-            text_string(&text, " label\n");
-        }
-        text_mib(&text, limit.limit_bytes, columns[0].width);
-        text_mib(&text, limit.used_bytes, columns[1].width);
-        text_number(&text, limit.refusals, columns[2].width);
-        text_label(&text, limit.label, LABEL_BYTES);
     }
     text_send(&text, fd);
     return !text.lost;

@@ -104,6 +104,8 @@ void thread_number(struct thread *thread)
     counter_set(&thread->before.allocations, all.allocations);
     counter_set(&thread->before.frees, all.frees);
     counter_set(&thread->before.misses, class_sums_misses(&all));
+    counter_set(&thread->before.refills, all.refills);
+    counter_set(&thread->before.flushes, all.flushes);
     store_plain(&thread->number, os_thread_id());
     invariant(thread != registry.last && load_plain(&thread->number) != 0);
 }

@@ -35,7 +35,7 @@ struct thread_counters {
 
 /* What the heap of a record had counted when the thread joined that it serves now. */
 struct thread_before {
-    atomic_u64 allocations, frees, misses;
+    atomic_u64 allocations, frees, misses, refills, flushes;
 };
 
 struct survivors_line;

@@ -276,7 +276,7 @@ def scarce_reports(runner):
             said = report_of(runner, subprocess.PIPE, level, plan)
             expect("TSLAB_NONSENSE: unknown option" in tslab_lines(said)[0], f"{plan}: {said[:200]!r}")
             report = said.split("\n", 1)[1]
-            expect("size classes" in report if level == "1" else json.loads(report)["version"] == 1, f"{plan}: {report[-500:]!r}")
+            expect("size classes" in report if level == "1" else json.loads(report)["version"] == 2, f"{plan}: {report[-500:]!r}")
     report_of(runner, subprocess.PIPE, "1", "write:0:0:EPIPE,rt_sigtimedwait:0:0:EAGAIN")
     # Without a second descriptor of stderr, or not knowing what it is; with a file that cannot be opened, or not be closed.
     for plan, wanted in (("fcntl:0:0:EMFILE", True), ("fstat:1:0:EBADF", False), ("fstat:2:0:EBADF", False), ("", True)):

@@ -200,7 +200,7 @@ LIES = {
     "garbage": ({"said": "done: ", "body": "\0\xff" * 50}, "no JSON"),
     "much nesting": ({"said": "done: ", "body": "[" * 100000}, "no JSON"),
     "a list": ({"said": "done: ", "body": "[]"}, "another form"),
-    "a newer form": ({"said": "done: ", "body": body().replace('"version": 1', '"version": 2')}, "version 2: update"),
+    "a newer form": ({"said": "done: ", "body": body().replace('"version": 2', '"version": 3')}, "version 3: update"),
     "a number too large": ({"said": "done: ", "body": body(1 << 64)}, "lack"),
     "a number of many digits": ({"said": "done: ", "body": '{"version":' + "9" * 100000 + "}"}, "no JSON"),
     "a figure that lacks": ({"said": "done: ", "body": body().replace('"retained"', '"regained"')}, "lack retained"),

@@ -88,7 +88,7 @@ class Parsing(unittest.TestCase):
     @given(st.binary(max_size=300))
     def test_any_bytes(self, data):
         self.check(data)
-        self.check(b'{"schema": "tslab-statistics", "version": 1, "totals": {' + data)
+        self.check(b'{"schema": "tslab-statistics", "version": 2, "totals": {' + data)
 
     @given(VALUES)
     def test_any_json(self, value):

@@ -10,7 +10,7 @@ from tslab_tools.failure import Failure
 from tslab_tools.live.figures import PROCESS_FIGURES, TOTAL_FIGURES
 
 BYTES_MOST = 1 << 17  # of figures; those of the library have at most 70 KiB
-SCHEMA, VERSION = "tslab-statistics", 1
+SCHEMA, VERSION = "tslab-statistics", 2
 _TEXT_MOST, _ROWS_MOST = 512, 128
 _CLASS = frozenset(["size", "live", "allocations", "frees", "misses", "cached_bytes", "slab_bytes"])
 _LABEL = frozenset(["labels", "open", "closing", "draining", "oldest_ms", "live_objects", "live_bytes", "memory_bytes"])

@@ -97,7 +97,7 @@ def tables(report: Report) -> list[Table]:
         *_pairs("accounts of memory", ("account", "bytes", "untouched"), accounts),
         *_table("size classes", TRAFFIC, classes),
         *_table("size classes that waste most", PAGES, worst),
-        *_table("threads", ("thread", "allocations", "frees", "misses", "cached_bytes"), threads),
+        *_table("threads", ("thread", "allocations", "frees", "misses", "refills", "flushes", "cached_bytes"), threads),
         *_table("epochs by label", LABEL, labels),
         *_table("limits by label", ("label", "limit_bytes", "used_bytes", "refusals"), report["label_limits"]),
     ]

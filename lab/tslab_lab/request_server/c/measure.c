@@ -43,8 +43,11 @@ static struct rusage usage_before;
 static uint64_t sessions_before;
 static const struct {
     const char *name, *told;
-} figures[] = { { "slabs_opened", "opened" }, { "slabs_recycled", "recycled" }, { "refills", "refills" },
-                { "flushes", "flushes" },     { "harvests", "harvests" },       { "harvested", "harvested" } };
+} figures[] = { { "slabs_opened", "opened" },
+                { "slabs_recycled", "recycled" },
+                { "refills", "refills" },
+                { "flushes", "flushes" },
+                { "harvests", "harvests" } };
 enum { FIGURES = sizeof figures / sizeof figures[0] };
 static uint64_t figures_before[FIGURES];
 
