@@ -13,6 +13,7 @@
 #include "os/os.h"
 #include "report/statistics.h"
 #include "report/summary.h"
+#include "space/trap.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -248,7 +249,9 @@ static struct usage usage_now(void)
 {
     struct total_figures stats;
     stats_totals(&stats);
-    const size_t total = stats.slab_bytes + stats.chunk_bytes + stats.large_bytes + stats.dirty_bytes;
+    /* With freed large blocks that threads keep, and without what is trapped. */
+    const size_t trapped = counter_get(&trap_units) << UNIT_SHIFT;
+    const size_t total = not_below_zero(stats.committed_bytes - stats.clean_bytes, trapped);
     const size_t used = min_size(stats.live_bytes + stats.chunk_bytes + stats.large_bytes, total);
     const size_t cached = min_size(stats.cached_bytes, total - used);
     invariant(used + cached <= total);
