@@ -65,7 +65,7 @@ class Command(RequestsTest):
         for name, (run,) in found["server"].items():
             with self.subTest(name):
                 self.require_run(run)
-                self.assertEqual(run["server"]["tslab"] is None, name == "glibc")
+                self.assertEqual(run["server"]["slabs"] is None, name == "glibc")
         self.assertEqual(set(found["scattered"]), {"glibc", "tslab", "tslab, epochs"})
         self.assertEqual(len({run["bytes"] for (run,) in found["scattered"].values()}), 1)
 

@@ -76,7 +76,6 @@ class Server(ServerTest):
             for thread in clients:
                 thread.join()
             server.get("/rotate")
-            meanwhile = json.loads(server.get("/stats"))
             server.stop()
         self.assertEqual([status for status, _ in answers], [200] * 120)
         for _, answer in answers:
@@ -84,10 +83,7 @@ class Server(ServerTest):
             self.assertEqual((found["items"], found["fields"]), (5, ["a", "b"]))
             self.assertEqual(found["cents"], sum(round(999 * (i + 1)) * (i + 1) for i in range(5)))
             self.assertGreater(len(found["rows"]), 50)
-        stats = self.final_stats()
-        for name in ("objects", "bytes", "sessions", "wall", "cpu"):
-            self.assertEqual(stats[name], meanwhile[name])
-        return stats
+        return self.final_stats()
 
     def test_what_it_counts(self):
         stats = self.serve_some()
@@ -99,7 +95,6 @@ class Server(ServerTest):
         self.assertEqual(stats["workers"], 3)
         self.assertLessEqual(stats["workers_used"], 3)
         self.assertIsNone(stats["slabs"])
-        self.assertIsNone(stats["tslab"])
 
     def test_its_histograms_are_as_ours(self):
         stats = self.serve_some()

@@ -112,9 +112,8 @@ class Scattered:
     idle_ms: int = 2000
 
     def argv(self, epochs: bool) -> list[str]:
-        argv = [SCATTERED, "--requests", self.requests, "--objects", self.objects]
-        argv += ["--survivors", self.survivors, "--idle-ms", self.idle_ms]
-        return [str(word) for word in argv] + (["--epochs"] if epochs else [])
+        words = [SCATTERED, self.requests, self.objects, self.survivors, self.idle_ms, int(epochs)]
+        return [str(word) for word in words]
 
     def run(self, environment: Environment, who: str, epochs: bool) -> Figures:
         return processes.figures(self.argv(epochs), environment, who)
@@ -207,8 +206,7 @@ class Server:
 
 @contextlib.contextmanager
 def serving(load: Load, environment: Environment, directory: Path, who: str, sessions: str) -> Iterator[Server]:
-    argv = [SERVER, "--workers", load.workers, "--session-limit", load.session_limit]
-    argv += ["--sessions", sessions, "--stats", directory / "stats.json"]
+    argv = [SERVER, load.workers, load.session_limit, sessions, directory / "stats.json"]
     errors = directory / "errors"
     with errors.open("wb") as stderr:
         with processes.started([str(word) for word in argv], environment, subprocess.PIPE, stderr) as process:

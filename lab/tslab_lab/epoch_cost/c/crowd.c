@@ -6,9 +6,7 @@
 
 #include "object.h"
 
-enum { OBJECTS = 225, SLICE = 45, SIZE_MOST = 448, REQUESTS_MOST = 100000 };
-
-static const char arguments[] = "epochs|malloc REQUESTS";
+enum { OBJECTS = 225, SLICE = 45, SIZE_MOST = 448 };
 
 struct request {
     struct object *objects;
@@ -66,12 +64,8 @@ static void end_all(void)
 
 int main(int count, char **words)
 {
-    program_name = words[0];
-    if (count != 3 || (strcmp(words[1], "epochs") != 0 && strcmp(words[1], "malloc") != 0)) {
-        usage(arguments);
-    }
+    request_count = amount_of(count, words);
     with_epochs = strcmp(words[1], "epochs") == 0;
-    request_count = number_of(words[2], 1, REQUESTS_MOST, arguments);
     if (with_epochs) {
         require_epochs(program_name);
     }

@@ -6,9 +6,7 @@
 
 #include "object.h"
 
-enum { CROWD = 64, OBJECTS = 4, SIZE_MOST = 448, EPOCHS_MOST = 3000000, SHARE = 100 };
-
-static const char arguments[] = "turnover|open EPOCHS";
+enum { CROWD = 64, OBJECTS = 4, SIZE_MOST = 448, SHARE = 100 };
 
 struct place {
     tslab_epoch epoch;
@@ -89,11 +87,7 @@ static void open_all(uint64_t count)
 
 int main(int count, char **words)
 {
-    program_name = words[0];
-    if (count != 3 || (strcmp(words[1], "turnover") != 0 && strcmp(words[1], "open") != 0)) {
-        usage(arguments);
-    }
-    const uint64_t epochs = number_of(words[2], SHARE, EPOCHS_MOST, arguments);
+    const uint64_t epochs = amount_of(count, words);
     require_epochs(program_name);
     if (strcmp(words[1], "turnover") == 0) {
         turn_over(epochs);

@@ -9,8 +9,6 @@
 #include <apr_general.h>
 #include <apr_pools.h>
 
-static const char arguments[] = "own|shared MILLISECONDS";
-
 static apr_pool_t *root;
 
 static apr_pool_t *begin(void)
@@ -63,11 +61,7 @@ static void make_root(bool shared)
 
 int main(int count, char **words)
 {
-    program_name = words[0];
-    if (count != 3 || (strcmp(words[1], "own") != 0 && strcmp(words[1], "shared") != 0)) {
-        usage(arguments);
-    }
-    const uint64_t milliseconds = number_of(words[2], 1, MILLISECONDS_MOST, arguments);
+    const uint64_t milliseconds = amount_of(count, words);
     make_root(strcmp(words[1], "shared") == 0);
     sizes_make();
     check();

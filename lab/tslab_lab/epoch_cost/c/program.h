@@ -5,7 +5,6 @@
 
 #include "use_epochs.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,21 +21,14 @@ _Noreturn static void fail(const char *what)
     abort();
 }
 
-_Noreturn static inline void usage(const char *names)
+// The second of the two words of the command line. The first is the way to do it.
+static inline uint64_t amount_of(int count, char **words)
 {
-    fprintf(stderr, "usage: %s %s\n", program_name, names);
-    exit(2);
-}
-
-static inline uint64_t number_of(const char *word, uint64_t least, uint64_t most, const char *names)
-{
-    char *end;
-    errno = 0;
-    const uint64_t number = strtoull(word, &end, 10);
-    if (errno != 0 || *end != '\0' || end == word || *word == '-' || number < least || number > most) {
-        usage(names);
+    program_name = words[0];
+    if (count != 3) {
+        fail("wants a way and an amount");
     }
-    return number;
+    return strtoull(words[2], NULL, 10);
 }
 
 static inline uint32_t random_between(uint64_t *state, uint32_t least, uint32_t most)

@@ -6,9 +6,7 @@
 
 #include "object.h"
 
-enum { SIZE_MOST = 2048, MIB_MOST = 16384 };
-
-static const char arguments[] = "release|drain MIB";
+enum { SIZE_MOST = 2048 };
 
 static struct object **objects; // mapped: no part of what is measured
 static uint64_t object_count;
@@ -40,12 +38,8 @@ static void check_all(bool frees)
 
 int main(int count, char **words)
 {
-    program_name = words[0];
-    if (count != 3 || (strcmp(words[1], "release") != 0 && strcmp(words[1], "drain") != 0)) {
-        usage(arguments);
-    }
+    const uint64_t wanted = amount_of(count, words) << 20;
     const bool releases = strcmp(words[1], "release") == 0;
-    const uint64_t wanted = number_of(words[2], 1, MIB_MOST, arguments) << 20;
     require_epochs(program_name);
     objects = table_map(wanted / 512 * sizeof *objects); // twice as many as it takes on average
     close_epoch(open_epoch(TSLAB_POLICY_DRAIN, 0), 0);   // what the library needs in any case is there

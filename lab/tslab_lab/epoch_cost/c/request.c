@@ -14,8 +14,6 @@
 enum way { RELEASE, VOUCHED, DRAIN, MALLOC, EMPTY, BRACKET, ENTER, WAYS };
 
 static const char *const names[WAYS] = { "release", "vouched", "drain", "malloc", "empty", "bracket", "enter" };
-static const char arguments[] = "release|vouched|drain|malloc|empty|bracket|enter MILLISECONDS";
-
 static tslab_epoch kept;
 
 // Each way is compiled by itself: what is constant here costs nothing.
@@ -75,35 +73,17 @@ by_way void serve(const enum way way, uint64_t count)
     }
 }
 
-static void serve_release(uint64_t count)
-{
-    serve(RELEASE, count);
-}
-
-static void serve_vouched(uint64_t count)
-{
-    serve(VOUCHED, count);
-}
-
-static void serve_drain(uint64_t count)
-{
-    serve(DRAIN, count);
-}
-
-static void serve_malloc(uint64_t count)
-{
-    serve(MALLOC, count);
-}
-
-static void open_and_close(uint64_t count)
-{
-    serve(EMPTY, count);
-}
-
-static void bracket(uint64_t count)
-{
-    serve(BRACKET, count);
-}
+#define SERVES(name, way)                                                                                              \
+    static void name(uint64_t count)                                                                                   \
+    {                                                                                                                  \
+        serve(way, count);                                                                                             \
+    }
+SERVES(serve_release, RELEASE)
+SERVES(serve_vouched, VOUCHED)
+SERVES(serve_drain, DRAIN)
+SERVES(serve_malloc, MALLOC)
+SERVES(open_and_close, EMPTY)
+SERVES(bracket, BRACKET)
 
 static void enter_and_leave(uint64_t count)
 {
@@ -131,26 +111,16 @@ static void check(enum way way)
     end(way, epoch);
 }
 
-static enum way way_of(const char *word)
+int main(int count, char **words)
 {
+    const uint64_t milliseconds = amount_of(count, words);
     enum way way = 0;
-    while (way < WAYS && strcmp(word, names[way]) != 0) {
+    while (way < WAYS && strcmp(words[1], names[way]) != 0) {
         way++;
     }
     if (way == WAYS) {
-        usage(arguments);
+        fail("knows no such way");
     }
-    return way;
-}
-
-int main(int count, char **words)
-{
-    program_name = words[0];
-    if (count != 3) {
-        usage(arguments);
-    }
-    const enum way way = way_of(words[1]);
-    const uint64_t milliseconds = number_of(words[2], 1, MILLISECONDS_MOST, arguments);
     if (way != MALLOC) {
         require_epochs(program_name);
     }

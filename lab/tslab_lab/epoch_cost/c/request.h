@@ -5,7 +5,7 @@
 
 #include "program.h"
 
-enum { OBJECTS = 225, SIZE_LEAST = 16, SIZE_MOST = 448, MILLISECONDS_MOST = 60000 };
+enum { OBJECTS = 225, SIZE_LEAST = 16, SIZE_MOST = 448 };
 
 static uint32_t sizes[OBJECTS];
 static char *objects[OBJECTS];

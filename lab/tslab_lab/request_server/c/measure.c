@@ -28,8 +28,6 @@ struct histogram {
 struct worker {
     struct histogram wall;
     struct histogram cpu;
-    counter interruptions; // of handlers
-    counter interrupted;   // handlers
     counter objects;
     counter bytes;
 };
@@ -43,11 +41,9 @@ static struct rusage usage_before;
 static uint64_t sessions_before;
 static const struct {
     const char *name, *told;
-} figures[] = { { "slabs_opened", "opened" },
-                { "slabs_recycled", "recycled" },
-                { "refills", "refills" },
-                { "flushes", "flushes" },
-                { "harvests", "harvests" } };
+} figures[] = {
+    { "slabs_opened", "opened" }, { "slabs_recycled", "recycled" }, { "refills", "refills" }, { "harvests", "harvests" }
+};
 enum { FIGURES = sizeof figures / sizeof figures[0] };
 static uint64_t figures_before[FIGURES];
 
@@ -80,13 +76,6 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static int64_t own_interruptions(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nivcsw;
-}
-
 static unsigned bucket_of(uint64_t ns)
 {
     const double index = floor(log((double)(ns == 0 ? 1 : ns)) / log(GROWTH));
@@ -116,7 +105,7 @@ struct moment measure_begin(void)
         }
         own = &workers[index];
     }
-    struct moment begin = { .interruptions = own_interruptions(), .tally = tally };
+    struct moment begin = { .tally = tally };
     begin.wall_ns = clock_ns(CLOCK_MONOTONIC);
     begin.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     return begin;
@@ -126,41 +115,18 @@ void measure_end(const struct moment *begin)
 {
     const uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin->cpu_ns;
     const uint64_t wall_ns = clock_ns(CLOCK_MONOTONIC) - begin->wall_ns;
-    const int64_t interruptions = own_interruptions() - begin->interruptions;
     if (tally.made - begin->tally.made != tally.dropped - begin->tally.dropped) {
         fail("a request has not dropped what it made");
     }
     record(&own->wall, wall_ns);
     record(&own->cpu, cpu_ns);
-    add(&own->interruptions, (uint64_t)interruptions);
-    add(&own->interrupted, interruptions > 0);
     add(&own->objects, tally.made - begin->tally.made);
     add(&own->bytes, tally.bytes - begin->tally.bytes);
 }
 
-static void histogram_reset(struct histogram *histogram)
-{
-    set(&histogram->count, 0);
-    set(&histogram->sum_ns, 0);
-    set(&histogram->least_ns, 0);
-    set(&histogram->most_ns, 0);
-    set(&histogram->long_count, 0);
-    for (unsigned i = 0; i < BUCKETS; i++) {
-        set(&histogram->buckets[i], 0);
-    }
-}
-
 void measure_reset(void)
 {
-    for (unsigned i = 0; i < WORKERS_MOST && i < atomic_load(&workers_used); i++) {
-        struct worker *worker = &workers[i];
-        histogram_reset(&worker->wall);
-        histogram_reset(&worker->cpu);
-        set(&worker->interruptions, 0);
-        set(&worker->interrupted, 0);
-        set(&worker->objects, 0);
-        set(&worker->bytes, 0);
-    }
+    memset((void *)workers, 0, sizeof workers); // no request is being handled
     getrusage(RUSAGE_SELF, &usage_before);
     sessions_before = sessions_count().created;
     for (unsigned i = 0; i < FIGURES && tslab_stat_get != NULL; i++) {
@@ -210,20 +176,16 @@ static void process_write(int fd)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    dprintf(fd,
-            " \"process\": {\"user_us\": %llu, \"system_us\": %llu, \"minor_faults\": %ld, \"switches\": %ld,"
-            " \"interruptions\": %ld},\n",
+    dprintf(fd, " \"process\": {\"user_us\": %llu, \"system_us\": %llu},\n",
             (unsigned long long)(microseconds(&usage.ru_utime) - microseconds(&usage_before.ru_utime)),
-            (unsigned long long)(microseconds(&usage.ru_stime) - microseconds(&usage_before.ru_stime)),
-            usage.ru_minflt - usage_before.ru_minflt, usage.ru_nvcsw - usage_before.ru_nvcsw,
-            usage.ru_nivcsw - usage_before.ru_nivcsw);
+            (unsigned long long)(microseconds(&usage.ru_stime) - microseconds(&usage_before.ru_stime)));
 }
 
 static void library_write(int fd)
 {
     dprintf(fd, " \"slabs\": ");
     if (tslab_stat_get == NULL) {
-        dprintf(fd, "null,\n");
+        dprintf(fd, "null");
     } else {
         dprintf(fd, "{");
         for (unsigned i = 0; i < FIGURES; i++) {
@@ -232,30 +194,20 @@ static void library_write(int fd)
             const uint64_t grown = now > figures_before[i] ? now - figures_before[i] : 0;
             dprintf(fd, "\"%s\": %llu, ", figures[i].told, (unsigned long long)grown);
         }
-        dprintf(fd, "\"queue_longest\": %llu},\n", (unsigned long long)figure_of("queue_longest"));
-    }
-    dprintf(fd, " \"tslab\": ");
-    if (tslab_stats_json == NULL) {
-        dprintf(fd, "null");
-    } else {
-        tslab_stats_json(fd);
+        dprintf(fd, "\"queue_longest\": %llu}", (unsigned long long)figure_of("queue_longest"));
     }
 }
 
 void measure_write(int fd, unsigned worker_count)
 {
-    uint64_t objects = 0, bytes = 0, interruptions = 0, interrupted = 0;
+    uint64_t objects = 0, bytes = 0;
     for (unsigned i = 0; i < WORKERS_MOST; i++) {
         objects += get(&workers[i].objects);
         bytes += get(&workers[i].bytes);
-        interruptions += get(&workers[i].interruptions);
-        interrupted += get(&workers[i].interrupted);
     }
     const struct session_counts sessions = sessions_count();
     dprintf(fd, "{\"format\": 1, \"workers\": %u, \"workers_used\": %u, \"objects\": %llu, \"bytes\": %llu,\n",
             worker_count, atomic_load(&workers_used), (unsigned long long)objects, (unsigned long long)bytes);
-    dprintf(fd, " \"interruptions\": %llu, \"interrupted\": %llu,\n", (unsigned long long)interruptions,
-            (unsigned long long)interrupted);
     dprintf(fd, " \"sessions\": {\"live\": %llu, \"bytes\": %llu, \"created\": %llu},\n",
             (unsigned long long)sessions.live, (unsigned long long)sessions.bytes,
             (unsigned long long)(sessions.created - sessions_before));

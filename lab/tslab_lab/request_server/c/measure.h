@@ -1,5 +1,5 @@
 // What the server measures of itself: for each request how long its handler took, by the wall and by the processor's
-// time, and how often another thread took the processor from it. A worker records in memory of its own that is never
+// time. A worker records in memory of its own that is never
 // allocated, so that measuring does not disturb what is measured.
 
 #ifndef MEASURE_H
@@ -13,7 +13,6 @@ enum { WORKERS_MOST = 64 };
 struct moment {
     uint64_t wall_ns;
     uint64_t cpu_ns;
-    int64_t interruptions;
     struct tally tally;
 };
 

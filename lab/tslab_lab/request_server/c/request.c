@@ -12,8 +12,6 @@ enum {
     ROW_DOUBLINGS = 6,  // up to so many times,
     ROW_LARGE_IN = 40,  // and one row in so many, on average,
     ROW_LARGE = 8192,   // is of this size
-    BAND_BYTES = 40000, // of rows for a request that has them of one doubling alone,
-    BAND_ROWS_MOST = 300,
     KEYS = 16,          // strings that are gone as soon as they were used
     BUFFER_FIRST = 256, // of the answer; it doubles when it is full
     WORDS_MOST = 16,
@@ -122,28 +120,13 @@ static size_t row_size(uint64_t *random)
     return least + random_below(random, (uint32_t)least);
 }
 
-static struct row **add_row(struct request *request, struct row **link, size_t size)
-{
-    *link = row_make(size, (uint32_t)random_next(&request->random));
-    return &(*link)->next;
-}
-
-// `band` 0: rows of all sizes. Else of the doubling of that number alone, as when all users want the same for a while.
-static void read_rows(struct request *request, unsigned long band)
+static void read_rows(struct request *request)
 {
     struct row **link = &request->rows;
-    if (band == 0 || band > ROW_DOUBLINGS) {
-        for (uint32_t i = 0; i < ROWS; i++) {
-            link = add_row(request, link, row_size(&request->random));
-        }
-        return;
-    }
-    const size_t least = (size_t)ROW_LEAST << (band - 1);
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < BAND_ROWS_MOST && bytes < BAND_BYTES; i++) {
-        const size_t size = least + random_below(&request->random, (uint32_t)least);
-        link = add_row(request, link, size);
-        bytes += size;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        const size_t size = row_size(&request->random);
+        *link = row_make(size, (uint32_t)random_next(&request->random));
+        link = &(*link)->next;
     }
 }
 
@@ -252,7 +235,7 @@ char *request_answer(struct request *request, size_t *length)
 {
     const uint64_t user = strtoull(pair_value(request->parameters, "user"), NULL, 10);
     split_words(request, pair_value(request->parameters, "fields"));
-    read_rows(request, strtoul(pair_value(request->parameters, "band"), NULL, 10));
+    read_rows(request);
 
     struct buffer buffer = { object_make(BUFFER_FIRST), 0, BUFFER_FIRST };
     print_user(&buffer, request, user);

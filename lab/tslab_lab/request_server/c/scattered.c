@@ -1,13 +1,12 @@
 // What stays behind when many requests were alive together, all are over, and a few of their objects live on, scattered
 // among the others: the memory of the process afterwards above that at the start.
 //
-// With --epochs each request allocates in an epoch of its own, which is closed with reclaim at its end, and what is to
-// live on in another; without, all is plain malloc and free, and the program runs on any allocator.
+// usage: scattered REQUESTS OBJECTS SURVIVORS IDLE_MS EPOCHS. With EPOCHS 1 each request allocates in an epoch of its
+// own, which is closed with reclaim at its end, and what is to live on in another; with 0 all is plain malloc and free,
+// on any allocator.
 
 #include "use_epochs.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +15,8 @@
 enum {
     SIZE_LEAST = 16,
     SIZE_MOST = 512,
-    SLICES = 8,           // parts in which a request allocates; the others' are between them
-    STRIDE = 7919,        // the order in which requests end: a prime apart
-    REQUESTS_MOST = 7000, // below it
-    OBJECTS_MOST = 1000000,
+    SLICES = 8,    // parts in which a request allocates; the others' are between them
+    STRIDE = 7919, // the order in which requests end: a prime apart, and more than there are
 };
 
 // The smallest is all of it; a larger one is filled with the low byte of its mark.
@@ -35,11 +32,7 @@ struct request {
     tslab_epoch epoch;
 };
 
-static unsigned request_count = 500;
-static unsigned object_count = 4000;
-static unsigned survivor_count = 4000;
-static unsigned idle_ms = 2000;
-static bool with_epochs;
+static unsigned request_count, object_count, survivor_count, idle_ms, with_epochs;
 
 static struct request *requests; // mapped: no part of what is measured
 static struct object *survivors;
@@ -213,70 +206,20 @@ static void run(void)
     end(survivor_epoch);
 }
 
-static unsigned number_of(const char *name, const char *word, unsigned least, unsigned most)
-{
-    char *end;
-    errno = 0;
-    unsigned long number = strtoul(word, &end, 10);
-    if (errno != 0 || *end != '\0' || end == word || *word == '-' || number < least || number > most) {
-        fprintf(stderr, "scattered: --%s wants a number from %u to %u, not '%s'\n", name, least, most, word);
-        exit(2);
-    }
-    return (unsigned)number;
-}
-
-static void read_options(int count, char **words)
-{
-    enum { REQUESTS, OBJECTS, SURVIVORS, IDLE, EPOCHS };
-    static const struct option names[] = {
-        { "requests", required_argument, NULL, REQUESTS },
-        { "objects", required_argument, NULL, OBJECTS },
-        { "survivors", required_argument, NULL, SURVIVORS },
-        { "idle-ms", required_argument, NULL, IDLE },
-        { "epochs", no_argument, NULL, EPOCHS },
-        { NULL, 0, NULL, 0 },
-    };
-    int name;
-    while ((name = getopt_long(count, words, "", names, NULL)) != -1) {
-        switch (name) {
-        case REQUESTS:
-            request_count = number_of("requests", optarg, 1, REQUESTS_MOST);
-            break;
-        case OBJECTS:
-            object_count = number_of("objects", optarg, SLICES, OBJECTS_MOST);
-            break;
-        case SURVIVORS:
-            survivor_count = number_of("survivors", optarg, 1, OBJECTS_MOST);
-            break;
-        case IDLE:
-            idle_ms = number_of("idle-ms", optarg, 0, 60000);
-            break;
-        case EPOCHS:
-            with_epochs = true;
-            break;
-        default:
-            fprintf(stderr, "usage: scattered [--requests N] [--objects N] [--survivors N] [--idle-ms N] [--epochs]\n");
-            exit(2);
-        }
-    }
-    if (optind < count) {
-        fprintf(stderr, "scattered: '%s' is no option\n", words[optind]);
-        exit(2);
-    }
-    const uint64_t all = (uint64_t)request_count * object_count;
-    if (object_count % SLICES != 0 || all % survivor_count != 0 || all > UINT32_MAX) {
-        fprintf(stderr, "scattered: --objects must be a multiple of %d, and all objects one of --survivors\n", SLICES);
-        exit(2);
-    }
-    if (with_epochs && !has_epochs()) {
-        fprintf(stderr, "scattered: --epochs needs tslab: run this with LD_PRELOAD=.../libtslab-malloc.so\n");
-        exit(2);
-    }
-}
-
 int main(int count, char **words)
 {
-    read_options(count, words);
+    unsigned *const values[] = { &request_count, &object_count, &survivor_count, &idle_ms, &with_epochs };
+    for (int i = 1; i < count && i <= 5; i++) {
+        *values[i - 1] = (unsigned)strtoul(words[i], NULL, 10);
+    }
+    const uint64_t all = (uint64_t)request_count * object_count;
+    if (count != 6 || request_count >= STRIDE || object_count % SLICES != 0 || survivor_count == 0 ||
+        all % survivor_count != 0) {
+        fail("wants REQUESTS OBJECTS SURVIVORS IDLE_MS EPOCHS");
+    }
+    if (with_epochs) {
+        require_epochs("scattered");
+    }
     run();
     return 0;
 }

@@ -3,12 +3,13 @@
 // one.
 //
 //   POST /order?user=N&fields=A,B   with JSON as its body: a request as request.h describes it. With &login=1 it also
-//                                   makes a session, which survives it; with &band=1 to 6 its rows are of like sizes
-//   GET /stats      the figures so far
+//                                   makes a session, which survives it
 //   GET /reset      starts them anew
 //   GET /rotate     under TSLAB_EPOCH_POLICY=manual: the workers go on to their next epochs
 //
-// SIGTERM ends it: then it writes the figures, and checks the sessions that are left.
+// usage: server WORKERS SESSION_LIMIT inside|paused STATS, or server --probe, which handles one request without a
+// network. It says its port first. SIGTERM ends it: then it writes the figures into the file STATS, and checks the
+// sessions that are left.
 
 #include "measure.h"
 #include "request.h"
@@ -16,30 +17,17 @@
 #include "work.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BODY_MOST = 64 * 1024, CONNECTIONS_MOST = 1024, BACKLOG = 256 };
-
-struct options {
-    unsigned port; // 0: any that is free
-    unsigned workers;
-    unsigned session_limit;
-    bool sessions_inside;
-    bool probe;
-    const char *stats; // a file, or NULL
-};
 
 // A body as it comes in, before its request is handled.
 struct upload {
@@ -48,7 +36,7 @@ struct upload {
     bool too_large;
 };
 
-static struct options options = { .workers = 4, .session_limit = 1000 };
+static unsigned worker_count = 4;
 static volatile sig_atomic_t stopped;
 static _Atomic uint64_t request_count;
 
@@ -129,29 +117,10 @@ static enum MHD_Result handle_order(struct MHD_Connection *connection, const str
 static enum MHD_Result measured_order(struct MHD_Connection *connection, const struct upload *upload)
 {
     const struct moment begin = measure_begin();
-    work_begin("request");
+    IF_THERE(tslab_work_begin, "request");
     enum MHD_Result result = handle_order(connection, upload);
-    work_end();
+    IF_THERE(tslab_work_end);
     measure_end(&begin);
-    return result;
-}
-
-static enum MHD_Result answer_stats(struct MHD_Connection *connection)
-{
-    int fd = memfd_create("stats", MFD_CLOEXEC);
-    struct stat status;
-    if (fd < 0) {
-        return answer_line(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "There is no file for the figures.\n");
-    }
-    measure_write(fd, options.workers);
-    struct MHD_Response *response =
-        fstat(fd, &status) == 0 ? MHD_create_response_from_fd((size_t)status.st_size, fd) : NULL;
-    if (response == NULL) {
-        fail("no memory for a response");
-    }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
-    enum MHD_Result result = MHD_queue_response(connection, MHD_HTTP_OK, response);
-    MHD_destroy_response(response);
     return result;
 }
 
@@ -165,16 +134,13 @@ static enum MHD_Result answer(struct MHD_Connection *connection, const char *pat
     if (post && strcmp(path, "/order") == 0) {
         return measured_order(connection, upload);
     }
-    if (!post && strcmp(path, "/stats") == 0) {
-        return answer_stats(connection);
-    }
     if (!post && strcmp(path, "/reset") == 0) {
         measure_reset();
         atomic_store_explicit(&request_count, 0, memory_order_relaxed);
         return answer_line(connection, MHD_HTTP_OK, "reset\n");
     }
     if (!post && strcmp(path, "/rotate") == 0) {
-        work_rotate();
+        IF_THERE(tslab_work_rotate);
         return answer_line(connection, MHD_HTTP_OK, "rotated\n");
     }
     return answer_line(connection, MHD_HTTP_NOT_FOUND, "There is nothing here.\n");
@@ -213,16 +179,15 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     }
 }
 
-static int listen_at(unsigned port)
+static int listen_anywhere(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     const int on = 1;
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+    struct sockaddr_in address = { .sin_family = AF_INET };
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
         bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, BACKLOG) != 0) {
-        fprintf(stderr, "server: cannot listen at port %u of this machine: %s\n", port, strerror(errno));
-        exit(1);
+        fail("cannot listen at any port of this machine");
     }
     socklen_t length = sizeof address;
     getsockname(fd, (struct sockaddr *)&address, &length);
@@ -237,7 +202,7 @@ static struct MHD_Daemon *start_workers(void)
     const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_USE_ERROR_LOG;
     struct MHD_Daemon *daemon =
         MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-                         MHD_OPTION_THREAD_POOL_SIZE, options.workers, MHD_OPTION_CONNECTION_LIMIT,
+                         MHD_OPTION_THREAD_POOL_SIZE, worker_count, MHD_OPTION_CONNECTION_LIMIT,
                          (unsigned)CONNECTIONS_MOST, MHD_OPTION_END);
     if (daemon == NULL) {
         fail("libmicrohttpd does not start");
@@ -262,17 +227,13 @@ static void accept_connections(struct MHD_Daemon *daemon, int fd, const sigset_t
     }
 }
 
-static void write_stats(void)
+static void write_stats(const char *file)
 {
-    if (options.stats == NULL) {
-        return;
-    }
-    int fd = open(options.stats, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0) {
-        fprintf(stderr, "server: cannot write %s: %s\n", options.stats, strerror(errno));
-        exit(1);
+        fail("cannot write the figures");
     }
-    measure_write(fd, options.workers);
+    measure_write(fd, worker_count);
     close(fd);
 }
 
@@ -289,7 +250,7 @@ static void serve(void)
     signal(SIGPIPE, SIG_IGN);
 
     struct MHD_Daemon *daemon = start_workers();
-    int fd = listen_at(options.port);
+    int fd = listen_anywhere();
     measure_reset();
     accept_connections(daemon, fd, &waiting);
     MHD_stop_daemon(daemon);
@@ -318,76 +279,19 @@ static void probe(void)
     measure_end(&begin);
 }
 
-static unsigned number_of(const char *name, const char *word, unsigned least, unsigned most)
-{
-    char *end;
-    errno = 0;
-    unsigned long number = strtoul(word, &end, 10);
-    if (errno != 0 || *end != '\0' || end == word || *word == '-' || number < least || number > most) {
-        fprintf(stderr, "server: --%s wants a number from %u to %u, not '%s'\n", name, least, most, word);
-        exit(2);
-    }
-    return (unsigned)number;
-}
-
-static void read_options(int count, char **words)
-{
-    enum { PORT, WORKERS, LIMIT, SESSIONS, STATS, PROBE };
-    static const struct option names[] = {
-        { "port", required_argument, NULL, PORT },
-        { "workers", required_argument, NULL, WORKERS },
-        { "session-limit", required_argument, NULL, LIMIT },
-        { "sessions", required_argument, NULL, SESSIONS },
-        { "stats", required_argument, NULL, STATS },
-        { "probe", no_argument, NULL, PROBE },
-        { NULL, 0, NULL, 0 },
-    };
-    int name;
-    while ((name = getopt_long(count, words, "", names, NULL)) != -1) {
-        switch (name) {
-        case PORT:
-            options.port = number_of("port", optarg, 0, 65535);
-            break;
-        case WORKERS:
-            options.workers = number_of("workers", optarg, 2, WORKERS_MOST); // the library has no pool of one
-            break;
-        case LIMIT:
-            options.session_limit = number_of("session-limit", optarg, 0, SESSIONS_MOST);
-            break;
-        case SESSIONS:
-            options.sessions_inside = strcmp(optarg, "inside") == 0;
-            if (!options.sessions_inside && strcmp(optarg, "paused") != 0) {
-                fprintf(stderr, "server: --sessions is 'paused' or 'inside', not '%s'\n", optarg);
-                exit(2);
-            }
-            break;
-        case STATS:
-            options.stats = optarg;
-            break;
-        case PROBE:
-            options.probe = true;
-            break;
-        default:
-            fprintf(stderr, "usage: server [--port N] [--workers N] [--session-limit N] [--sessions paused|inside] "
-                            "[--stats FILE] [--probe]\n");
-            exit(2);
-        }
-    }
-    if (optind < count) {
-        fprintf(stderr, "server: '%s' is no option\n", words[optind]);
-        exit(2);
-    }
-}
-
 int main(int count, char **words)
 {
-    read_options(count, words);
-    sessions_init(options.session_limit, options.sessions_inside);
-    if (options.probe) {
+    const bool probes = count == 2 && strcmp(words[1], "--probe") == 0;
+    if (!probes && count != 5) {
+        fail("wants WORKERS SESSION_LIMIT inside|paused STATS, or --probe");
+    }
+    worker_count = probes ? 2 : (unsigned)strtoul(words[1], NULL, 10);
+    sessions_init(probes ? 1000 : (uint32_t)strtoul(words[2], NULL, 10), !probes && strcmp(words[3], "inside") == 0);
+    if (probes) {
         probe();
     } else {
         serve();
-        write_stats();
+        write_stats(words[4]);
     }
     const uint64_t live = sessions_count().live;
     if (sessions_close() != live || sessions_count().bytes != 0) {

@@ -72,11 +72,11 @@ static struct session *session_new(uint64_t user)
 {
     const uint64_t number = atomic_fetch_add_explicit(&session_count, 1, memory_order_relaxed) + 1;
     if (!made_inside) {
-        work_pause();
+        IF_THERE(tslab_work_pause);
     }
     struct session *session = session_make(number, user);
     if (!made_inside) {
-        work_resume();
+        IF_THERE(tslab_work_resume);
     }
     atomic_fetch_add_explicit(&live_count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&live_bytes, (int64_t)session->bytes, memory_order_relaxed);
