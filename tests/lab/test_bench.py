@@ -138,24 +138,6 @@ class Bench(LabTest):
         self.assertGreaterEqual(footer["rounds"], 2)
         self.assert_nothing_left()
 
-    def test_what_cannot_be_relied_on_is_marked_and_refused_only_where_asked(self):
-        options = (
-            "--rounds",
-            "1",
-            "--library",
-            self.library,
-            "--allocators",
-            "glibc,tslab@magazines=0,retain_bytes=1M",
-        )
-        done = self.lab("bench", "pair:operations=10000", *options)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("A single round, all in random order.", done.stdout)
-        self.assertRegex(done.stdout, r"(?m)^ +tslab *\n +@magazines=0, .*\n +glibc retain_bytes=1M ")
-        done = self.lab("bench", "pair", *options, "--strict")
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("--strict: ", done.stderr)
-        self.assertIn("1 rounds are too few for intervals: ask for 6 or more.", done.stderr)
-
 
 if __name__ == "__main__":
     main()

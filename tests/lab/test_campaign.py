@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import time
-import types
 import unittest.mock
 
 from lab_test import LabTest, main
@@ -101,15 +100,6 @@ class Campaign(LabTest):
 
     def test_the_pages_are_what_their_raw_results_say(self):
         self.assertEqual(list(campaign.changed(published.FOLDER, [*plan.full(), *plan.long()])), [])
-
-    def test_a_page_is_of_one_engine_and_one_machine(self):
-        step = STEPS["matrix"]
-        both = {piece.name: {"engine": "e", "machine": "m"} for piece in step.pieces}
-        raw = types.SimpleNamespace(of=lambda _, piece: both[piece])
-        self.assertTrue(campaign.whole(step, raw))
-        for name in ("engine", "machine"):
-            both["pair"] = {"engine": "e", "machine": "m"} | {name: "another"}
-            self.assertFalse(campaign.whole(step, raw))
 
 
 if __name__ == "__main__":

@@ -2,48 +2,18 @@
 
 import contextlib
 import io
-import json
 import os
 import types
 import unittest.mock
 from pathlib import Path
 
 from lab_test import ONE_PLACE, LabTest, main
-from tslab_lab.base import processes
 from tslab_lab.commands import health
 from tslab_lab.estimates.medians import Spread
 from tslab_lab.measure import honesty, rounds
 from tslab_lab.results import marks, storage
 
 TICKS = os.sysconf("SC_CLK_TCK")
-
-
-class Latency(LabTest):
-    def test_percentiles_for_each_kind_of_operation(self):
-        words = (
-            "latency",
-            "strings",
-            "replace:operations=100000",
-            "--quick",
-            "--rounds",
-            "1",
-        )
-        sides = "tslab,glibc,tslab@magazines=0"
-        done = self.lab(*words, "--allocators", sides, "--library", self.library, "--output", "out")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assert_narrow(done.stdout.partition("Results:")[0])
-        self.assertRegex(done.stdout, r"(?m)^tslab@magazines=0 +[0-9.]")
-        for title in ("strings: realloc", "replace:operations=100000: malloc", "replace:operations=100000: free"):
-            self.assertIn(title, done.stdout)
-        lines = list(map(json.loads, (self.own / "out/results.jsonl").read_text().splitlines()))
-        found = [line for line in lines if line["kind"] == "latency" and line["case"].startswith("replace")]
-        self.assertEqual(
-            {(line["allocator"], line["operation"]) for line in found} >= {("tslab", "malloc"), ("glibc", "free")}, True
-        )
-        for line in found:
-            self.assertEqual(sum(count for _, count in line["buckets"]), line["count"])
-            self.assertGreaterEqual(line["max_ns"], line["buckets"][-1][0])
-            self.assertGreater(line["timer_ns"], 0)
 
 
 class Boundaries(LabTest):
@@ -125,26 +95,6 @@ class Results(LabTest):
             file.write('{"kind": "run", "case": "pa')
         self.assertEqual(len(storage.read(self.own / "run").runs), 1)
 
-    def test_what_is_no_file_of_results_is_refused(self):
-        for name, text, sentence in (
-            ("a", "", "its first line is no header"),
-            ("b", "words\n", "line 1, is no line of results"),
-            ("c", '{"kind": "run"}\n', "its first line is no header"),
-            ("d", '{"kind": "header", "format": 99}\n', "has format 99; this tslab reads format 1"),
-            ("e", '{"kind": "header", "format": 1}\nrubbish\n{"kind": "run"}\n', "line 2, is no line"),
-        ):
-            path = self.own / name
-            path.write_text(text)
-            with self.assertRaisesRegex(processes.Failure, sentence):
-                storage.read(path)
-        with self.assertRaisesRegex(processes.Failure, "There are no results in"):
-            storage.read(self.own / "nowhere")
-
-    def test_a_folder_with_results_is_not_written_over(self):
-        self.writer()
-        with self.assertRaisesRegex(processes.Failure, "already holds results"):
-            storage.new_folder("bench", self.own / "run")
-
 
 class Honesty(LabTest):
     def marks(self, rounds=10, changed=False, busy=0.0, strict=False):
@@ -153,14 +103,6 @@ class Honesty(LabTest):
             unittest.mock.patch.object(honesty.machine, "commit", lambda: ("0" * 40, changed)),
         ):
             return honesty.marks(rounds, True, strict)
-
-    def test_what_makes_figures_doubtful_is_refused_only_where_asked(self):
-        self.assertEqual(self.marks(1, False, 0.5), [])
-        self.assertEqual(len(self.marks(changed=True)), 1)
-        self.assertEqual(self.marks(strict=True), [])
-        for bad in ({"rounds": 5}, {"changed": True}, {"busy": 0.5}):
-            with self.assertRaisesRegex(processes.Failure, "^--strict: "):
-                self.marks(strict=True, **bad)
 
     def test_what_others_use_is_told_apart_from_our_own(self):
         self.assertTrue(0 <= honesty.busy_share(0.05) <= 1)

@@ -28,7 +28,6 @@ void *realloc(void *start, size_t size) { return __libc_realloc(start, size); }
 void *aligned_alloc(size_t alignment, size_t size) { return __libc_memalign(alignment, size); }
 void free(void *start) { __libc_free(start); }
 """
-SERVES_NOTHING = "int nothing;\n"
 COMPILE = ["cc", "-shared", "-fPIC", "-w", "-O1", "-fno-builtin"]
 
 
@@ -60,11 +59,6 @@ class PeersTest(LabTest):
     def refuses(self, pattern):
         return self.assertRaisesRegex(processes.Failure, pattern)
 
-    def serving(self, name="libown.so"):
-        path = self.own / name
-        self.compiled(SERVES).rename(path)
-        return path
-
 
 class Catalogue(unittest.TestCase):
     def test_each_has_one_origin(self):
@@ -80,46 +74,6 @@ class Catalogue(unittest.TestCase):
         self.assertEqual(set(pinned), set(crates.RECIPES))
         for crate in pinned.values():
             self.assertRegex(crate.sha256, "^[0-9a-f]{64}$")
-
-
-class Found(PeersTest):
-    def test_libraries_by_path(self):
-        path = self.serving("libown.so.1.2.3")
-        link = self.own / "libown.so"
-        link.symlink_to(path)
-        here, missing = installed.found([f"mine={os.path.relpath(link)}", "glibc", str(path), "glibc"])
-        self.assertEqual((list(here), missing), (["mine", "glibc", "own"], {}))
-        mine = here["mine"]
-        self.assertEqual((mine.path, mine.version, mine.source), (link, "1.2.3", "named by path"))
-        self.assertEqual(mine.sha256, hashlib.sha256(path.read_bytes()).hexdigest())
-        self.assertEqual((here["glibc"].path, here["glibc"].sha256), (None, None))
-        self.assertRegex(here["glibc"].version, r"^\d+\.\d+$")
-
-    def test_files_that_are_no_libraries(self):
-        with self.refuses("^There is no library /nowhere/lib.so.$"):
-            installed.found(["x=/nowhere/lib.so"])
-        with self.refuses(f"^There is no library {self.own}.$"):
-            installed.found([f"x={self.own}"])
-        text = self.own / "lib.so"
-        text.write_text("INPUT(libc.so)\n")
-        with self.refuses("lib.so is no shared library"):
-            installed.found([f"x={text}"])
-        for character in " :$":
-            odd = self.own / f"lib{character}x.so"
-            odd.touch()
-            with self.refuses("no space, colon or dollar"):
-                installed.found([f"x={odd}"])
-
-
-class Environments(PeersTest):
-    def test_proof(self):
-        good, bad = self.serving(), self.compiled(SERVES_NOTHING)
-        here, _ = installed.found([f"good={good}", f"bad={bad}", "glibc"])
-        argv = ["/usr/bin/env"]
-        self.assertEqual(installed.proven_environment(here["good"], argv, "env")["LD_PRELOAD"], str(good))
-        self.assertNotIn("LD_PRELOAD", installed.proven_environment(here["glibc"], argv, "env"))
-        with self.refuses("env does not run on .*libbad.so although it is preloaded"):
-            installed.proven_environment(here["bad"], argv, "env")
 
 
 class Build(PeersTest):
@@ -202,12 +156,6 @@ class Build(PeersTest):
             with self.refuses("Another `lab peers install` is at work"), crates.only_one():
                 self.fail("two at a time")
 
-    def test_a_library_that_serves_nothing(self):
-        self.use({"source.c": SERVES_NOTHING})
-        with self.refuses("env does not run on .*although it is preloaded"):
-            self.build()
-        self.assertEqual(self.rest(), [])
-
     def test_a_library_that_gives_one_place_twice(self):
         self.use({"source.c": ONE_PLACE % (2500, 3001)})
         with self.refuses("A program with threads gave a wrong result on libown.so"):
@@ -227,11 +175,6 @@ class Fetch(PeersTest):
         self.programs.mkdir()
         os.environ["PATH"] = f"{self.programs}:/usr/bin:/bin"
         self.patched(crates.shutil, "which", lambda name: next(map(str, self.programs.glob(name)), None))
-
-    def test_nothing_gives_it(self):
-        first = r"crate own-sys 1.0.0\+2 cannot be fetched. There is no cargo. "
-        with self.refuses(first + "file:.*/own-sys/1.0.0.2/download does not give it"):
-            crates.unpacked(self.CRATE, self.work)
 
     def test_a_wheel(self):
         """Whatever pip brings, the library in it is used only where the checksum is the one that is known."""

@@ -56,10 +56,6 @@ class Merging(unittest.TestCase):
         self.assertEqual((one.footer["seconds"], one.header["marks"]), (60.0, ["m"]))
         self.assertAlmostEqual(one.footer["others_share"], 0.02)
 
-    def test_other_machines_are_told(self):
-        one = merging.merged([self.part("a"), self.part("b", cpu="y")])
-        self.assertIn("cpu was not the same in all: x, y", one.header["marks"][1])
-
 
 class Quotations(unittest.TestCase):
     pages = {

@@ -87,11 +87,6 @@ class Quoted(unittest.TestCase):
         self.assertEqual(set(told), {row for row, ratio in ratios.items() if ratio > 1.1})
         self.assertEqual([ratios[row] for row in told], sorted((ratios[row] for row in told), reverse=True))
 
-    def test_what_is_prose(self):
-        path = self.root / "page.md"
-        path.write_text("1 ms <!--m; a; tslab; ms-->1.5 ms<!---->\n\n    2 ms\n\n```\n3 ms\n```\n\n| 4 ms |\n")
-        self.assertEqual(FIGURE.findall(prose(path)), ["1 ms", "4 ms"])
-
 
 if __name__ == "__main__":
     main()

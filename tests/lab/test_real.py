@@ -1,8 +1,5 @@
 """Real programs as workloads: quick, on glibc and on tslab; and what goes wrong, said. usage: test_real.py LIBRARY"""
 
-import contextlib
-import http.server
-import io
 import os
 import re
 import socketserver
@@ -16,7 +13,7 @@ from pathlib import Path
 from lab_test import LabTest, main
 from tslab_lab.allocators import installed
 from tslab_lab.base import processes
-from tslab_lab.real import inputs, nginx, paced, programs, spending
+from tslab_lab.real import paced, programs, spending
 
 PYTHON = "/usr/bin/python3"
 MIB = 1024
@@ -185,32 +182,6 @@ class Paced(RealTest):
         self.assertGreater(late, count * stalled / 4)
 
 
-class Selection(unittest.TestCase):
-    def select(self, word, absent=()):
-        """Names and what was said, on a machine where everything is but for these commands."""
-        programs._said.clear()
-        said = io.StringIO()
-        find = {"new": lambda command: None if command in absent else f"/usr/bin/{command}"}
-        compiler = {"new": lambda *_: "/usr/lib/cc1plus"}
-        with (
-            unittest.mock.patch.object(programs, "find", **find),
-            unittest.mock.patch.object(programs, "_told_by", **compiler),
-        ):
-            with contextlib.redirect_stderr(said), unittest.mock.patch("os.path.exists", lambda _: True):
-                names = [program.name for program in programs.select(word)]
-                self.assertEqual([program.name for program in programs.select(word)], names)
-                self.listing = dict(programs.listing())
-        return names, said.getvalue()
-
-    def test_those_that_are_not_installed_are_left_out_and_said_once(self):
-        names, said = self.select("programs", absent=("lua5.4", "wrk"))
-        self.assertEqual(set(programs.PROGRAMS) - set(names), {"lua", "nginx"})
-        lua = "lua5.4 is not installed. To install it: apt-get install lua5.4"
-        wrk = "wrk is not installed. To install it: apt-get install wrk"
-        self.assertEqual(said, f"lab: lua is left out: {lua}\nlab: nginx is left out: {wrk}\n")
-        self.assertEqual(self.listing["lua"], f"cannot run here: {lua}")
-
-
 class Spent(RealTest):
     def spent(self, *argv):
         spending.prepare()
@@ -223,70 +194,6 @@ class Spent(RealTest):
         del ballast
         self.assertTrue(100 < small["peak_kib"] < 8 * MIB, small)
         self.assertTrue(64 * MIB < large["peak_kib"] < 96 * MIB, large)
-
-    def test_processor_time_counts_children(self):
-        work = "import time\nwhile time.process_time() < 0.2: pass\nprint(time.process_time())"
-        output, alone = self.spent(PYTHON, "-c", work)
-        self.assertGreaterEqual(alone["seconds"] + 0.01, float(output))
-        output, both = self.spent("/bin/sh", "-c", '"$0" -c "$1"; true', PYTHON, work)
-        self.assertGreaterEqual(both["seconds"] + 0.01, float(output))
-
-    def test_processor_time_of_a_process_that_goes_on(self):
-        before, start = spending.processor_seconds(os.getpid()), time.process_time()
-        while time.process_time() - start < 0.1:
-            pass
-        taken = spending.processor_seconds(os.getpid()) - before
-        self.assertAlmostEqual(taken, time.process_time() - start, delta=0.05)
-
-
-class Inputs(RealTest):
-    def made(self, recipe, make):
-        return inputs.made("things", recipe, make)
-
-    def test_are_made_once_for_each_recipe(self):
-        made = []
-
-        def make(folder):
-            made.append(folder)
-            (folder / "file").write_text(f"number {len(made)}")
-
-        first = self.made(b"one", make)
-        self.assertEqual(self.made(b"one", make), first)
-        self.assertEqual((first / "file").read_text(), "number 1")
-        self.assertEqual((self.made(b"other", make) / "file").read_text(), "number 2")
-
-
-class Answers(unittest.TestCase):
-    """The check of what nginx answers, asked of another server."""
-
-    def serve(self, change):
-        answers = nginx.answers()
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                status, text = change(self.path, answers[self.path])
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(text.encode())
-
-            def log_message(self, *_):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        return server.server_address[1]
-
-    def test_right(self):
-        nginx.check(self.serve(lambda path, text: (200, text)))
-
-    def test_damaged(self):
-        port = self.serve(lambda path, text: (200, text.replace("7", "8") if path == "/again/large" else text))
-        with self.assertRaisesRegex(processes.Failure, "answered wrongly to /again/large"):
-            nginx.check(port)
 
 
 if __name__ == "__main__":

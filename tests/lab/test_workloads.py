@@ -36,7 +36,6 @@ SMALL = {
     "phase-shift": {"mib": 1},
     "scattered": {"objects": 300},
     "buffers": {"mib": 1},
-    "refused": {"dirty_mib": 2},
     "fleet": {"live_mib": 2},
 }
 FIGURES = ("operations", "seconds", "hash", "peak_kib", "base_kib", "live_kib", "rss_kib")
@@ -56,7 +55,6 @@ FACTS = {
     "pinning": ("survivors_kib", "pinned_kib", "refilled_kib"),
     "fleet": ("sizes", "live_objects"),
     "pow2": ("slowest_ns", "slowest_size"),
-    "refused": ("large_granted_ns", "large_refused_ns", "small_granted_ns", "small_refused_ns"),
 }
 OPERATIONS = {"calloc": {"calloc", "free"}, "strings": {"malloc", "realloc", "free"}}
 OPERATIONS["large"] = OPERATIONS["strings"]
@@ -78,41 +76,6 @@ void free(void *start) { if (start != place) __libc_free(start); }
 #if CALLOC
 void *calloc(size_t count, size_t size) { return now() ? memset(place, 0, size) : __libc_calloc(count, size); }
 #endif
-"""
-GIVES_DIRTY_ZEROS = """
-#include <stddef.h>
-void *__libc_malloc(size_t size);
-void *calloc(size_t count, size_t size)
-{
-    char *start = __libc_malloc(count * size);
-    for (size_t i = 0; i < count * size; i++) start[i] = i == 5000;
-    return start;
-}
-"""
-# Every object has a page of its own, which is gone when it is freed.
-PAGES = """
-#include <stdlib.h>
-#include <sys/mman.h>
-void *__libc_malloc(size_t size);
-void __libc_free(void *start);
-static int is_page(void *start) { return start != NULL && (unsigned long)start % 4096 == 0; }
-void *malloc(size_t size)
-{
-    if (size < 16 || size > 512) return __libc_malloc(size);
-    return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-void free(void *start) { if (is_page(start)) munmap(start, 4096); else __libc_free(start); }
-"""
-SLEEPS = """
-#include <stddef.h>
-#include <time.h>
-void *__libc_malloc(size_t size);
-void *malloc(size_t size)
-{
-    static unsigned calls;
-    if (size == 64 && ++calls == 3000) nanosleep(&(struct timespec){ 0, 3000000 }, NULL);
-    return __libc_malloc(size);
-}
 """
 # Counts the times that it is given, of two actors in turn.
 HISTOGRAM = """
@@ -192,14 +155,6 @@ class Programs(Built):
                     self.assertEqual(again["hash"], found["hash"], library)
                     self.assertEqual(again["operations"], found["operations"], library)
 
-    def test_the_work_depends_on_the_parameters(self):
-        """The hash says what was done: more of it, or of another size, has another."""
-        seen = set()
-        for parameters in ("operations=1000,live=50", "operations=2000,live=50", "operations=1000,live=60"):
-            done = self.run_on(named.parse(f"replace:{parameters}").argv(self.plain, False))
-            seen.add(json.loads(done.stdout)["hash"])
-        self.assertEqual(len(seen), 3)
-
     def test_facts_are_what_they_say(self):
         scattered = self.figures("scattered")
         self.assertAlmostEqual(scattered["survivors"], scattered["operations"] / 200, delta=25)
@@ -265,17 +220,6 @@ class Programs(Built):
         done = self.run_on(named.parse("churn-fixed:threads=65").argv(self.plain, False))
         self.assertEqual(done.returncode, 2)
 
-    def test_rss_at_the_end_is_with_the_survivors(self):
-        library = compiled(PAGES, self.own / "libpages.so", "-shared", "-fPIC", "-fno-builtin")
-        for text, survivors in (
-            ("scattered:requests=20,objects=300,every=2", 3000),
-            ("phase-shift:phases=1,mib=1,survivors=10", 2621),
-            ("pinning:mib=1,keep_kib=1", 1024),
-        ):
-            found = json.loads(self.run_on(named.parse(text).argv(self.plain, False), library).stdout)
-            grown = found["rss_kib"] - found["base_kib"]
-            self.assertTrue(0.9 * survivors * 4 < grown < 1.5 * survivors * 4, (text, grown))
-
     def test_a_place_given_twice_is_seen(self):
         library = compiled(GIVES_ONE_PLACE, self.own / "libplace.so", "-shared", "-fPIC", "-fno-builtin")
         zeros = compiled(GIVES_ONE_PLACE, self.own / "libzeros.so", "-shared", "-fPIC", "-fno-builtin", "-DCALLOC=1")
@@ -288,12 +232,6 @@ class Programs(Built):
                 self.assertEqual(done.stdout, "")
                 seen = "an object was damaged while it was alive|what was freed is not what was made"
                 self.assertRegex(done.stderr, f"pattern: ({seen})")
-
-    def test_zeros_that_are_none_are_seen(self):
-        library = compiled(GIVES_DIRTY_ZEROS, self.own / "libdirty.so", "-shared", "-fPIC", "-fno-builtin")
-        done = self.run_on(self.cases["calloc"].argv(self.plain, False), library)
-        self.assertLess(done.returncode, 0)
-        self.assertIn("pattern: calloc gave memory that is not zero", done.stderr)
 
 
 class Latency(Built):
@@ -328,12 +266,6 @@ class Latency(Built):
         counts = {one["operation"]: one["count"] for one in json.loads(done.stdout)["latency"]}
         self.assertEqual(counts, {"malloc": 5000, "free": 5000})  # not the warm-up's
 
-    def test_what_children_do_is_counted(self):
-        case = named.parse("fork:forks=4,live=100,objects=50")
-        done = self.run_on(case.argv(self.timed, False))
-        counts = {one["operation"]: one["count"] for one in json.loads(done.stdout)["latency"]}
-        self.assertEqual(counts, {"malloc": 4 * (50 + 25), "free": 4 * (50 + 25 + 13)})
-
     def test_the_histogram_against_known_answers(self):
         program = compiled(HISTOGRAM, self.own / "histogram", f"-I{catalogue.SOURCES}", "-DLATENCY=1")
         times = [0, 0.2, 1, 1.005, 1.02, 20, 20.1, 26.67, 1000, 1000, 1009, 1011, 123456.7, 2.5e9, 1e15]
@@ -348,13 +280,6 @@ class Latency(Built):
 
 
 class Names(unittest.TestCase):
-    def test_parameters(self):
-        case = named.parse(" mixed-remote: threads=8 ,remote = 50,operations=1_000 ")
-        self.assertEqual(case.name, "mixed-remote:operations=1000,threads=8")  # remote=50 is the default
-        argv = case.argv(Path("/there"), quick=False)
-        self.assertEqual(argv, ["/there/remote", "1000", "8", "50", "400", "16", "2048", "65536", "0", "0"])
-        self.assertEqual(named.parse(case.name), case)
-
     def test_bad_names_and_parameters_get_a_sentence(self):
         for text, sentence in (
             ("mixed-remte", "Did you mean mixed-remote? The workloads are: pair, "),
@@ -374,16 +299,6 @@ class Names(unittest.TestCase):
             with self.subTest(text), self.assertRaises(processes.Failure) as raised:
                 named.select([text])
             self.assertIn(sentence, str(raised.exception))
-
-    def test_selecting(self):
-        def names(*texts):
-            return [case.name for case in named.select(texts)]
-
-        self.assertEqual(names("app", "calloc", "app"), ["app", "calloc"])
-        self.assertEqual(names("cache-*"), ["cache-scratch", "cache-thrash"])
-        self.assertEqual(names("remote-2*", "*remote"), ["remote-2t-0", "remote-2t-50", "remote-2t-90", "mixed-remote"])
-        self.assertEqual(names("edges-1024", "boundaries")[:2], ["edges-1024", "boundaries-1024"])
-        self.assertEqual(names("quick", "standard"), names("standard"))
 
 
 if __name__ == "__main__":
