@@ -199,17 +199,10 @@ def compare(files):
     return [(file, more) for file, more in excess if more > 0]
 
 
-def write_html(build, files):
-    info = build / "all.info"
-    with open(info, "w", encoding="utf-8") as out:
-        for file in files:
-            out.write(f"SF:{ROOT / file.name}\n")
-            for number, (line, _, count) in enumerate(file.branches):
-                out.write(f"BRDA:{line},0,{number},{count}\n")
-            out.writelines(f"DA:{line},{count}\n" for line, count in file.lines.items())
-            out.write("end_of_record\n")
-    run("genhtml", "--quiet", "--branch-coverage", "--title", "tslab", "--prefix", str(ROOT), "-o", str(build / "html"),
-        str(info))
+def write_html(build):
+    objects = [word for name in OBJECTS[1:] for word in ("-object", str(build / name))]
+    run("llvm-cov", "show", "-format=html", "-show-branches=count", f"-output-dir={build / 'html'}",
+        f"-instr-profile={build / 'all.profdata'}", str(build / OBJECTS[0]), *objects, str(SOURCES))
     return build / "html" / "index.html"
 
 
@@ -221,7 +214,7 @@ def main():
 
     files = measure(options.build.resolve())
     total = [sum(column) for column in zip(*(file.totals() for file in files))]
-    print(f"tslab: the tests reach {summary(total)}: {write_html(options.build, files)}")
+    print(f"tslab: the tests reach {summary(total)}: {write_html(options.build.resolve())}")
     if options.record:
         write_record(files, total)
         return

@@ -53,7 +53,7 @@ case "${1-}" in
     demo) wanted=$demo ;;
     lab) wanted="$build $lab" ;;
     docs) wanted="python3 python3-venv" ;;
-    coverage) wanted="$build libcmocka-dev python3 clang libclang-rt-14-dev llvm lcov" ;;
+    coverage) wanted="$build libcmocka-dev python3 clang libclang-rt-14-dev llvm" ;;
     aarch64) wanted="$build gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
     test-all)
         wanted="$test $ways $watchers $cpython $uml $kernels buildah mmdebstrap $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"

@@ -165,13 +165,6 @@ class Programs(Case):
         _, said = tool(self.directory / f"{WORK.name}.0")
         self.assertRegex(said, r" 40000 +0 +keeps\b")
 
-    def test_each_object_with_a_period_of_one(self):
-        self.run_program(WORK, profile="1")
-        profile = written.read(self.directory / f"{WORK.name}.0")
-        live = {site.split()[0]: found for site, found in by_site(profile, "live")}
-        self.assertEqual(round(live["keeps"].objects), 40000)
-        self.assertNotIn("drops", live)
-
     def test_growth_between_two_profiles(self):
         self.run_program(WORK, stats_signal="USR1", profile="1")
         first, second = (self.directory / f"{WORK.name}.{n}" for n in (0, 1))
@@ -227,19 +220,9 @@ class Programs(Case):
         self.assertEqual(list(temporary.iterdir()), [])
 
     def test_a_process_that_cannot_be_asked(self):
-        code, said = tool(self.server().pid)
-        self.assertEqual(code, 1)
-        self.assertIn("runs on tslab and exports no figures: start it with TSLAB_EXPORT=1", said)
         code, said = tool(self.server(profile="0", export=1).pid)
         self.assertEqual(code, 1)
         self.assertRegex(said, r"takes no samples. To begin now: tslab ctl \d+ profile=512K. To begin at its start: ")
-
-    def test_what_is_no_profile_is_refused(self):
-        other = self.directory / "other"
-        other.write_text("nothing\n")
-        code, said = tool(other)
-        self.assertEqual(code, 1)
-        self.assertIn("is no profile of tslab", said)
 
     def test_without_the_option_nothing_is_written(self):
         self.run_program(WORK, profile="0")

@@ -30,43 +30,41 @@ static __attribute__((noinline)) void *remember(size_t bytes)
 }
 
 /* Of eight objects side by side, one lives. */
-static void scattered(void)
+static void one_of_eight(void *(*lives)(size_t), void *(*dies)(size_t))
 {
     for (size_t i = 0; i < OBJECTS; i++) {
-        objects[i] = i % 8 == 0 ? import_rows(EACH) : parse_rows(EACH);
+        objects[i] = (i % 8 == 0 ? lives : dies)(EACH);
     }
     for (size_t i = 0; i < OBJECTS; i++) {
         if (i % 8 != 0) {
             free(objects[i]);
         }
     }
+}
+
+static void scattered(void)
+{
+    one_of_eight(import_rows, parse_rows);
 }
 
 /* The same where all of them come from one place. */
 static void same_place(void)
 {
-    for (size_t i = 0; i < OBJECTS; i++) {
-        objects[i] = import_rows(EACH);
-    }
-    for (size_t i = 0; i < OBJECTS; i++) {
-        if (i % 8 != 0) {
-            free(objects[i]);
-        }
-    }
+    one_of_eight(import_rows, import_rows);
+}
+
+static tslab_epoch own_epoch;
+
+static void *in_own_epoch(size_t bytes)
+{
+    return memset(keep(tslab_epoch_malloc(own_epoch, bytes)), 1, bytes);
 }
 
 /* The cure of both: what lives long is in an epoch of its own. */
 static void apart(void)
 {
-    const tslab_epoch epoch = tslab_epoch_open(NULL);
-    for (size_t i = 0; i < OBJECTS; i++) {
-        objects[i] = i % 8 == 0 ? memset(keep(tslab_epoch_malloc(epoch, EACH)), 1, EACH) : parse_rows(EACH);
-    }
-    for (size_t i = 0; i < OBJECTS; i++) {
-        if (i % 8 != 0) {
-            free(objects[i]);
-        }
-    }
+    own_epoch = tslab_epoch_open(NULL);
+    one_of_eight(in_own_epoch, parse_rows);
 }
 
 static void holds(void)

@@ -115,17 +115,17 @@ class Doctor(tslab_test.TslabTest):
         return finding["bytes"] >= case.least * MIB and re.search(case.says, text) is not None
 
     def examine(self, case):
-        """What the doctor says in the end: the library needs a moment to give back what it gives back."""
+        """A patient, and what the doctor says in the end: the library needs a moment to give back what it gives back."""
         patient = self.start(case)
         if patient is None:
-            return None
+            return None, None
         end = time.monotonic() + PATIENCE
         while True:
             document = self.found(patient.pid, "--watch", case.seconds)
             if self.is_in(document, case):
-                return document
+                return patient, document
             if case.finding == "huge-pages" and not any(mapping.huge for mapping in evidence.smaps(patient.pid)):
-                return None  # the system has none
+                return None, None  # the system has none
             self.assertLess(time.monotonic(), end, (case, document))
 
     def test_each_illness_is_found(self):
@@ -133,7 +133,7 @@ class Doctor(tslab_test.TslabTest):
         self.assertEqual({case.finding for case in CASES + OF_REPORTS}, {rule.name for rule in rules.RULES})
         cured = {case.finding for case, _ in CURES} | {"others"}  # its test is the next but one
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            for case, document in zip(CASES, pool.map(self.examine, CASES)):
+            for case, (_, document) in zip(CASES, pool.map(self.examine, CASES)):
                 with self.subTest(case):
                     if document and case.finding != "huge-pages":
                         self.assertEqual(document["findings"][0]["name"], case.finding)
@@ -156,16 +156,9 @@ class Doctor(tslab_test.TslabTest):
 
     def cured(self, row):
         case, way = row
-        patient = self.start(case)
-        if patient is None:
-            return None
-        end = time.monotonic() + PATIENCE
-        document = self.found(patient.pid, "--watch", case.seconds)
-        while not self.is_in(document, case):
-            if case.finding == "huge-pages" and not any(mapping.huge for mapping in evidence.smaps(patient.pid)):
-                return None  # the system has none
-            self.assertLess(time.monotonic(), end, (case, document))
-            document = self.found(patient.pid, "--watch", case.seconds)
+        patient, document = self.examine(case)
+        if document is None:
+            return
         (finding,) = [finding for finding in document["findings"] if finding["name"] == case.finding]
         self.assertNotEqual(finding["cure"], "", case)
         pid = self.cure(patient.pid, document, case, way)
@@ -174,7 +167,6 @@ class Doctor(tslab_test.TslabTest):
             self.assertLess(time.monotonic(), end, (case, way, document))
             time.sleep(0.1)
             document = self.found(pid, "--watch", case.seconds)
-        return document
 
     def test_each_cure_helps(self):
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:

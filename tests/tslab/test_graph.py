@@ -1,10 +1,10 @@
 """The graph of a process's memory on its screen. No process runs here.
 usage: test_graph.py [LIBRARY]"""
 
-import types
 import unittest
 import unittest.mock
 
+import channels
 import tslab_test
 from tslab_tools.live import graph, processes, screen
 
@@ -16,22 +16,6 @@ def past_of(*points):
     for point in points:
         past.add(*point)
     return past
-
-
-def process_of(rss):
-    """What the screen asks of a process whose figures are all 0 but for its RSS."""
-    figures = types.SimpleNamespace(
-        process=own_figures(rss), accounts={}, classes=[], labels=[], limits=[], library="0.2.0"
-    )
-    return types.SimpleNamespace(
-        pid=7, program="made up", figures=figures, rss=rss, age=0, not_ours=0, rate=lambda _: None
-    )
-
-
-def own_figures(rss):
-    names = ("uptime_ms", "threads", "peak_rss_bytes", "purged_bytes", "purge_mistakes", *processes.TERMS)
-    limits = [f"{kind}_{what}" for kind in ("hard", "soft", "container") for what in ("limit_bytes", "pressure")]
-    return dict.fromkeys((*names, *limits), 0) | {"rss_bytes": rss}
 
 
 class Graph(unittest.TestCase):
@@ -76,7 +60,9 @@ class OnTheScreen(unittest.TestCase):
         view = screen.View([], inside=7)
         for second in range(seconds):
             with unittest.mock.patch.object(processes, "now", lambda now=second: float(now)):
-                view.show([process_of((second + 1) * MIB)])
+                process = channels.process_of(rss_bytes=(second + 1) * MIB, labels=())
+                process.pid, process.program = 7, "made up"
+                view.show([process])
         lines = [line.plain for line in screen.lines(view, width, height)]
         self.assertEqual(len(lines), height)
         self.assertLessEqual(max(map(len, lines)), width)

@@ -24,7 +24,7 @@ import tslab_test
 from channels import body, process_of
 from tslab_tools import terminal
 from tslab_tools.failure import Failure
-from tslab_tools.live import answers, exporter, figures, keys, metrics, report, screen, summary, units
+from tslab_tools.live import answers, exporter, figures, keys, metrics, requests, screen, summary, units
 
 MONITORING = tslab_test.ROOT / "packaging/monitoring"
 
@@ -97,37 +97,9 @@ class Units(unittest.TestCase):
 class Strangers(unittest.TestCase):
     """Names of programs, labels and threads are text, whatever is in them."""
 
-    def shown(self, *parts):
-        console = terminal.console()
-        console.width = 200
-        with console.capture() as capture:
-            for part in parts:
-                console.print(part, no_wrap=True, crop=False, overflow="ignore")
-        return capture.get()
-
     def test_plain_text(self):
         for text, shown in STRANGE:
             self.assertEqual(terminal.plain_text(text), shown)
-
-    def test_on_the_screen(self):
-        for text, shown in STRANGE:
-            process = process_of(1, labels=("",))
-            process.figures.labels[0]["label"] = text
-            process.program = text
-            self.assertIn(f"{shown}, process", self.shown(*screen.details(process, 200)))
-            self.assertIn(f"  {shown}\n", self.shown(*screen.details(process, 200)))
-            self.assertIn(f" {shown:12.12} ", self.shown(*screen.overview(screen.View([process]), 200)))
-
-    def test_in_a_report(self):
-        for text, shown in STRANGE:
-            found = {"program": text, "pid": 1, "library": text, "uptime_ms": 1, "rss_bytes": 1, "peak_rss_bytes": 1}
-            found |= {"totals": {}, "accounts": {"committed_bytes": 1, "untouched_bytes": 1}, "classes": []}
-            found["threads"] = [{"thread": 1, "name": text, "allocations": 1}]
-            found["labels"] = [{"label": text, "labels": 1}]
-            found["label_limits"] = [{"label": text}]
-            said = self.shown(report.title(found), *(table.rich() for table in report.tables(found)))
-            self.assertEqual(said.count(shown), 5, said)
-            self.assertEqual(said.count("\x1b"), 0)
 
 
 class Screen(unittest.TestCase):
@@ -194,7 +166,7 @@ class Screen(unittest.TestCase):
     def test_keys_that_ask_the_process(self):
         view = screen.View([process_of(1)])
         asked = []
-        with unittest.mock.patch.dict(screen.REQUESTS, {"t": lambda one: asked.append(one) or "trim:\x1b done"}):
+        with unittest.mock.patch.dict(requests.KEYS, {"t": lambda one: asked.append(one) or "trim:\x1b done"}):
             for keys_before, count in (("t", 0), ("enter", 0), ("t", 1), ("h", 1), ("t", 1), ("h", 1)):
                 view.press(keys_before)
                 view.obey()

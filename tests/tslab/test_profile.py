@@ -351,16 +351,6 @@ class Texts(MadeUp):
             r"^1 site keeps 100 % of 400\.0 KiB of retained pages \(too few samples\)\n.* 7: kept pages: ",
         )
 
-    def test_files_that_are_none(self):
-        for path, words in (
-            (self.own / "none", "there is no file .*none. A program writes its profile when it ends"),
-            (self.own, "cannot be read: Is a directory"),
-        ):
-            result = self.tslab("profile", path)
-            self.assertEqual(result.returncode, 1)
-            self.assertRegex(result.stderr, words)
-            self.assertNotIn("Errno", result.stderr)
-
     def test_files_that_cannot_be_written(self):
         path = self.own / "no/page"
         for flag in ("--html", "--pprof"):

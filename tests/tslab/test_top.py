@@ -433,35 +433,6 @@ class Commands(Live):
         self.assertEqual(os.waitpid(pid, 0)[1], 0)
         self.assertEqual(termios.tcgetattr(terminal)[3], before[3])
 
-    @unittest.skipUnless(shutil.which("redis-server"), "redis is not here")
-    def test_redis(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        variables = {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1"}
-        server = subprocess.Popen(
-            ["redis-server", "--port", str(port), "--save", "", "--enable-debug-command", "yes", "--dir", str(self.own)],
-            env=self.environment | variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        self.addCleanup(server.wait)
-        self.addCleanup(server.kill)
-        end = time.monotonic() + PATIENCE
-        while self.run_argv(["redis-cli", "-p", port, "ping"]).stdout != "PONG\n":
-            self.assertLess(time.monotonic(), end)
-        done = self.run_argv(["redis-cli", "-p", port, "debug", "populate", "50000", "key", "200"])
-        self.assertEqual(done.stdout, "OK\n", done.stderr)
-        (found,) = self.figures([server.pid], lambda process: process.figures.process["live"] > 10 << 20)
-        self.assertEqual(found.program, "redis-server")
-        process = json.loads(self.tslab("top", server.pid, "--once", "--json").stdout)["processes"][0]
-        self.assertGreater(process["process"]["live"], 10 << 20)
-        self.assertLess(abs(process["not_ours"]), 40 << 20)
-        self.assertIn("takes no samples", self.tslab("profile", server.pid).stderr)
-        self.assertEqual(self.tslab("ctl", server.pid, "profile=16K").returncode, 0)
-        self.run_argv(["redis-cli", "-p", port, "debug", "populate", "90000", "other", "200"])
-        done = self.tslab("profile", server.pid)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertRegex(done.stdout, r"(?m)^ *\d+\.\d\d +\d")
-
     @unittest.skipUnless(shutil.which("nginx") or os.path.exists("/usr/sbin/nginx"), "nginx is not here")
     def test_nginx(self):
         """Its processes have titles. The worker is a child that has a file of its own."""
@@ -480,7 +451,7 @@ class Commands(Live):
         self.addCleanup(server.wait)
         self.addCleanup(server.terminate)
         workers = self.children(server.pid)
-        self.figures([server.pid, *workers])
+        self.assertEqual({one.program for one in self.figures([server.pid, *workers])}, {"nginx"})
         for pid in (server.pid, *workers):
             done = self.tslab("ctl", pid, "purge=eager", "trim")
             self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -10,7 +10,6 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics import exposition as openmetrics
 
 from tslab_tools.live import processes
-from tslab_tools.live.answers import Row
 from tslab_tools.live.figures import ACCOUNTS, CLASS_COUNTED, LABEL_FIGURES, LABEL_LIMIT_FIGURES, TOTAL_FIGURES
 from tslab_tools.live.processes import Process
 from tslab_tools.terminal import plain_text
@@ -41,56 +40,40 @@ def _help(text: str) -> str:
     return text[0].upper() + text[1:] + "."
 
 
+def _figure(figures: Iterable[Figure], name: str) -> tuple[str, str]:
+    return next((kind, text) for figure, _, kind, text in figures if figure == name)
+
+
 def _of_process(figure: Figure) -> Family:
     """A family of a figure of the process. A library of another version may not have it. What was the most at any time
     is not summed up: processes may have had it at other times."""
     name, _, kind, text = figure
     return Family(
-        f"tslab_{name}",
-        kind,
-        _help(text),
+        f"tslab_{name}", kind, text[0].upper() + text[1:] + ".",
         lambda one: [((), one.figures.process[name])] if name in one.figures.process else [],
         combine=max if text.startswith("the most ") else operator.add,
-    )
+    )  # fmt: skip
 
 
 def _of_classes(name: str) -> Family:
-    (kind, text), of = _kind_and_help(CLASS_COUNTED, name), "live_objects" if name == "live" else name
-    return Family(
-        f"tslab_class_{of}",
-        kind,
-        f"By size class: {text}.",
-        lambda one: {(str(row["size"]),): row[name] for row in one.figures.classes}.items(),  # each size once
-        ("size",),
-        None,
-    )
+    (kind, text), of = _figure(CLASS_COUNTED, name), "live_objects" if name == "live" else name
+
+    def samples(one: Process) -> Iterable[Sample]:
+        return {(str(row["size"]),): row[name] for row in one.figures.classes}.items()  # each size once
+
+    return Family(f"tslab_class_{of}", kind, f"By size class: {text}.", samples, ("size",), None)
 
 
 def _of_labels(name: str) -> Family:
-    kind, text = _kind_and_help(LABEL_FIGURES, name)
-    return Family(
-        f"tslab_epoch_{name}",
-        kind,
-        f"Of the epochs with a label: {text}.",
-        lambda one: [((label,), value) for label, value in _by_label(one.figures.labels, name, operator.add)],
-        ("label",),
-    )
+    kind, text = _figure(LABEL_FIGURES, name)
+    samples = _by_label("labels", name)
+    return Family(f"tslab_epoch_{name}", kind, f"Of the epochs with a label: {text}.", samples, ("label",))
 
 
 def _of_limits(name: str, combine: Callable[[float, float], float] | None = operator.add) -> Family:
-    kind, text = _kind_and_help(LABEL_LIMIT_FIGURES, name)
-    return Family(
-        f"tslab_label_{name}",
-        kind,
-        f"By label that has or had a limit: {text}.",
-        lambda one: [((label,), value) for label, value in _by_label(one.figures.limits, name, operator.add)],
-        ("label",),
-        combine,
-    )
-
-
-def _kind_and_help(figures: Iterable[Figure], name: str) -> tuple[str, str]:
-    return next((kind, text) for figure, _, kind, text in figures if figure == name)
+    kind, text = _figure(LABEL_LIMIT_FIGURES, name)
+    words = f"By label that has or had a limit: {text}."
+    return Family(f"tslab_label_{name}", kind, words, _by_label("limits", name), ("label",), combine)
 
 
 def _terms(process: Process) -> list[Sample]:
@@ -105,22 +88,28 @@ def _accounts(suffix: str) -> Callable[[Process], list[Sample]]:
     return samples
 
 
-def _by_label(rows: Iterable[Row], name: str, combine: Callable[[int, int], int]) -> Iterable[tuple[str, int]]:
+def _by_label(
+    of: str,
+    name: str,
+    combine: Callable[[float, float], float] = operator.add,
+    scale: int = 1,
+    more: tuple[str, ...] = (),
+) -> Callable[[Process], list[Sample]]:
     """Bytes that are no UTF-8 are replaced, so two labels may look the same."""
-    groups: dict[str, int] = {}
-    for row in rows:
-        label = plain_text(row["label"]) if row.get("labels", 1) <= 1 else OTHERS
-        groups[label] = combine(groups[label], row[name]) if label in groups else row[name]
-    return groups.items()
 
+    def samples(process: Process) -> list[Sample]:
+        groups: dict[tuple[str, ...], float] = {}
+        for row in getattr(process.figures, of):
+            key = (plain_text(row["label"]) if row.get("labels", 1) <= 1 else OTHERS, *more)
+            groups[key] = combine(groups[key], row[name]) if key in groups else row[name]
+        return [(key, value / scale if scale > 1 else value) for key, value in groups.items()]
 
-def _oldest(process: Process) -> list[Sample]:
-    return [((label,), value / 1000) for label, value in _by_label(process.figures.labels, "oldest_ms", max)]
+    return samples
 
 
 def _states(process: Process) -> Iterator[Sample]:
     for state in ("open", "closing", "draining"):
-        yield from (((label, state), value) for label, value in _by_label(process.figures.labels, state, operator.add))
+        yield from _by_label("labels", state, more=(state,))(process)
 
 
 def _limits(process: Process) -> list[Sample]:
@@ -137,55 +126,32 @@ def _one(process: Process) -> list[Sample]:
     return [((plain_text(process.figures.library),), 1)]
 
 
+def _own(name: str, scale: int = 1) -> Callable[[Process], list[Sample]]:
+    return lambda one: [((), one.figures.process[name] / scale if scale > 1 else one.figures.process[name])]
+
+
 FAMILIES = (
     Family("tslab_processes", "gauge", "Processes, by the version of the library.", _one, ("library",)),
-    Family(
-        "tslab_uptime_seconds",
-        "gauge",
-        "Since the library started.",
-        lambda one: [((), one.figures.process["uptime_ms"] / 1000)],
-        combine=max,
-    ),
+    Family("tslab_uptime_seconds", "gauge", "Since the library started.", _own("uptime_ms", 1000), combine=max),
     Family("tslab_rss_bytes", "gauge", "Resident memory.", lambda process: [((), process.rss)]),
-    Family(
-        "tslab_rss_peak_bytes",
-        "gauge",
-        "The most that was resident.",
-        lambda one: [((), one.figures.process["peak_rss_bytes"])],
-        combine=None,
-    ),
+    Family("tslab_rss_peak_bytes", "gauge", "The most that was resident.", _own("peak_rss_bytes"), combine=None),
     Family("tslab_memory_bytes", "gauge", "Memory of the library that has pages, by use.", _terms, ("use",)),
     Family("tslab_account_bytes", "gauge", "Committed bytes, by account.", _accounts(""), ("account",)),
-    Family(
-        "tslab_account_untouched_bytes",
-        "gauge",
-        "Of these, bytes that have no pages.",
-        _accounts("_untouched"),
-        ("account",),
-    ),
+    Family("tslab_account_untouched_bytes", "gauge", "Of these, bytes that have no pages.",
+           _accounts("_untouched"), ("account",)),
     Family("tslab_limit_bytes", "gauge", "Limits that the program or its options have set.", _limits, ("limit",), None),
-    Family(
-        "tslab_pressure",
-        "gauge",
-        "Processes that are near this limit, so that the library saves memory.",
-        _pressure,
-        ("limit",),
-    ),
+    Family("tslab_pressure", "gauge", "Processes that are near this limit, so that the library saves memory.",
+           _pressure, ("limit",)),
     *map(_of_process, TOTAL_FIGURES),
     Family("tslab_epochs", "gauge", "Epochs that are not gone, by label and state.", _states, ("label", "state")),
-    Family(
-        "tslab_epoch_oldest_seconds",
-        "gauge",
-        f"Of the epochs with a label: {_kind_and_help(LABEL_FIGURES, 'oldest_ms')[1]}.",
-        _oldest,
-        ("label",),
-        max,
-    ),
+    Family("tslab_epoch_oldest_seconds", "gauge",
+           f"Of the epochs with a label: {_figure(LABEL_FIGURES, 'oldest_ms')[1]}.",
+           _by_label("labels", "oldest_ms", max, 1000), ("label",), max),
     *map(_of_labels, ("live_bytes", "live_objects", "memory_bytes")),
     _of_limits("limit_bytes", None),
     *map(_of_limits, ("used_bytes", "refusals")),
     *map(_of_classes, ("live", "slab_bytes", "cached_bytes", "allocations", "frees", "misses")),
-)
+)  # fmt: skip
 COUNTERS = tuple(family for family in FAMILIES if family.kind == "counter" and family.combine)
 READ = ("tslab_exporter_processes", "gauge", "Processes whose figures were read.")
 UNREAD = ("tslab_exporter_unreadable", "gauge", "Processes whose figures could not be read, as of a newer library.")
@@ -201,14 +167,12 @@ def names() -> set[str]:
 def of_each(found: Collection[Process]) -> Iterator[Metric]:
     """Of each of these processes, without metrics that have no samples."""
     for family in FAMILIES:
-        yield from _filled(
-            family,
-            (
-                ({"pid": str(one.pid), "program": plain_text(one.program), "unit": plain_text(one.unit)}, key, value)
-                for one in found
-                for key, value in family.samples(one)
-            ),
+        samples = (
+            ({"pid": str(one.pid), "program": plain_text(one.program), "unit": plain_text(one.unit)}, key, value)
+            for one in found
+            for key, value in family.samples(one)
         )
+        yield from _filled(family, samples)
 
 
 class Sums:

@@ -82,6 +82,10 @@ class Process:
         return self._resident or int(self.figures.process["rss_bytes"])
 
     @property
+    def is_sampling(self) -> bool:
+        return self.figures.options.get("profile", "0").partition(",")[0] != "0"
+
+    @property
     def not_ours(self) -> int:
         """What of the RSS is not the library's. May be a little below 0: memory changes while it is counted."""
         process = self.figures.process

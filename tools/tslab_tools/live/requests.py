@@ -7,16 +7,6 @@ from tslab_tools.live.processes import Process
 from tslab_tools.live.saving import save
 
 PATIENCE = 1.0  # seconds: the screen stands still meanwhile
-RATE = "512K"
-
-
-def _guarded(process: Process, work: Callable[[Process], str]) -> str:
-    try:
-        return work(process)
-    except (Failure, OSError) as failure:
-        return str(failure)
-    finally:
-        process.channel.end()
 
 
 def _ask(process: Process, command: str) -> str:
@@ -27,30 +17,25 @@ def _saved(process: Process, what: str) -> str:
     return f"{what} in {save(process.channel, what, process.program, patience=PATIENCE)}"
 
 
-def _has_samples(process: Process) -> bool:
-    return process.figures.options.get("profile", "0").partition(",")[0] != "0"
-
-
 def _profile(process: Process) -> str:
-    if _has_samples(process):
+    """Has it take samples; when it does, writes the profile to a file here."""
+    if process.is_sampling:
         return _saved(process, "profile")
-    return f"{_ask(process, f'profile={RATE}')}. Press p again to write what it has sampled"
+    return f"{_ask(process, 'profile=512K')}. Press p again to write what it has sampled"
 
 
 def _dump(process: Process) -> str:
-    whats = ["statistics", "profile"] if _has_samples(process) else ["statistics"]
-    return "; ".join(_saved(process, what) for what in whats)
-
-
-def profile(process: Process) -> str:
-    """Has it take samples; when it does, writes the profile to a file here."""
-    return _guarded(process, _profile)
-
-
-def dump(process: Process) -> str:
     """Writes statistics, and the profile if it is on, to files here."""
-    return _guarded(process, _dump)
+    return "; ".join(_saved(process, what) for what in ("statistics", "profile")[: 1 + process.is_sampling])
 
 
-def trim(process: Process) -> str:
-    return _guarded(process, lambda process: _ask(process, "trim"))
+KEYS: dict[str, Callable[[Process], str]] = {"p": _profile, "d": _dump, "t": lambda process: _ask(process, "trim")}
+
+
+def answer(key: str, process: Process) -> str:
+    try:
+        return KEYS[key](process)
+    except (Failure, OSError) as failure:
+        return str(failure)
+    finally:
+        process.channel.end()

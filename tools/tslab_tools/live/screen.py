@@ -120,13 +120,6 @@ HELP_OF_COLUMNS = {
 }  # fmt: skip
 
 
-REQUESTS = {
-    "p": requests.profile,
-    "d": requests.dump,
-    "t": requests.trim,
-}
-
-
 @dataclass
 class View:
     """What is shown: the list, the process `inside` (its PID), or the help."""
@@ -141,7 +134,7 @@ class View:
     ended: bool = False
     height: int = 24
     asked: bool = False  # to look now
-    wanted: str = ""  # a key of REQUESTS, for the process inside
+    wanted: str = ""  # a key of requests.KEYS, for the process inside
     said: str = ""  # its answer, until the next key
     pasts: dict[int, graph.Past] = field(default_factory=dict)  # by PID
 
@@ -202,14 +195,14 @@ class View:
             self.asked = True
         elif key in sorts and self.inside is None:
             self.sort = sorts[key]
-        elif key in REQUESTS and self.the_one() is not None and not self.helps:
+        elif key in requests.KEYS and self.the_one() is not None and not self.helps:
             self.wanted = key
 
     def obey(self) -> None:
         """Asks the process inside for what a key wants."""
         process = self.the_one()
         if self.wanted and process is not None:
-            self.said = REQUESTS[self.wanted](process)
+            self.said = requests.answer(self.wanted, process)
         self.wanted = ""
 
 

@@ -21,7 +21,7 @@ def ask(pid: int) -> Asked:
         found = watched.look()
         watched.require(found)
         figures = found[0].figures
-        if figures.options.get("profile", "0").partition(",")[0] == "0":
+        if not found[0].is_sampling:
             raise Failure(
                 f"process {pid} takes no samples. To begin now: tslab ctl {pid} profile=512K. To begin at its start: "
                 "TSLAB_PROFILE=512K"
