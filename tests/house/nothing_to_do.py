@@ -30,9 +30,9 @@ storms/stress-contend 0 80
 storms/stress-begin 0
 storms/stress-grow x
 storms/stress-forks 0
-storms/epoch-stress 0 1
-storms/epoch-stress 1 0
-storms/epoch-stress 1 1 nonsense
+soak/soak --rounds 0
+soak/soak --rounds 1 --requests 0
+soak/soak --rounds 1 --policy nonsense
 storms/epoch-fork 0
 storms/storms_forks 0
 storms/storms_waves come 0

@@ -1,7 +1,8 @@
 #include "soak.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 static const tslab_epoch no_epoch = { 0 };
 
@@ -78,52 +79,65 @@ static struct item plain(struct worker *worker, size_t size)
 
 static struct item in_epoch(struct worker *worker, tslab_epoch epoch, size_t size)
 {
-    void *const p = one_in(worker, 10) ? tslab_epoch_calloc(epoch, 1, size) : tslab_epoch_malloc(epoch, size);
-    CHECK(p == NULL || tslab_epoch_of(p).id == epoch.id);
+    const bool zero = one_in(worker, 10);
+    void *const p = zero ? tslab_epoch_calloc(epoch, 1, size) : tslab_epoch_malloc(epoch, size);
+    CHECK(p == NULL || (tslab_epoch_of(p).id == epoch.id && (!zero || all_zero(p, size))));
     return born(worker, p, size);
 }
 
-/* The mailbox: objects on their way to the thread that frees them. */
+/* Boxes: objects on their way to the thread that frees them. Threads that meet at none are in no order. */
 
-enum { MAILBOX = 4096, SCOPES = 32, SCOPE_ITEMS = 40 };
+enum { BOXES = 512, SCOPES = 32, SCOPE_ITEMS = 40 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct box {
+    atomic_flag taken;
+    struct item item;
+} boxes[BOXES];
 
-static struct item mailbox[MAILBOX];
-static size_t mails;
+static void take(atomic_flag *taken)
+{
+    while (atomic_flag_test_and_set_explicit(taken, memory_order_acquire)) {
+        sched_yield();
+    }
+}
+
+static void leave(atomic_flag *taken)
+{
+    atomic_flag_clear_explicit(taken, memory_order_release);
+}
+
+/* Puts an item into a box, if any, and ends what another thread has put there. */
+static void swap(struct worker *worker, struct box *box, struct item item)
+{
+    take(&box->taken);
+    struct item found = box->item;
+    box->item = item;
+    leave(&box->taken);
+    worker->done.handed_objects += found.p != NULL;
+    dies(worker, &found);
+}
 
 static void hand_over(struct worker *worker, struct item *item)
 {
     check(worker, item);
-    CHECK(pthread_mutex_lock(&lock) == 0);
-    const bool has_room = mails < MAILBOX;
-    if (has_room) {
-        mailbox[mails++] = *item;
-        item->p = NULL;
-    }
-    CHECK(pthread_mutex_unlock(&lock) == 0);
-    if (!has_room) {
-        dies(worker, item);
+    swap(worker, &boxes[below(worker, BOXES)], *item);
+    item->p = NULL;
+}
+
+static void hand_over_all(struct worker *worker, struct item *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (items[i].p != NULL) {
+            hand_over(worker, &items[i]);
+        }
     }
 }
 
-/* Takes some that others have posted, or the worker itself: which ones, chance says. */
-static void read_mail(struct worker *worker, size_t most)
+/* Ends some that others have posted, or the worker itself: which ones, chance says. */
+static void read_mail(struct worker *worker, size_t count)
 {
-    for (size_t n = 0; n < most; n++) {
-        struct item item = { .p = NULL };
-        CHECK(pthread_mutex_lock(&lock) == 0);
-        if (mails > 0) {
-            const size_t at = below(worker, mails);
-            item = mailbox[at];
-            mailbox[at] = mailbox[--mails];
-        }
-        CHECK(pthread_mutex_unlock(&lock) == 0);
-        if (item.p == NULL) {
-            return;
-        }
-        worker->done.handed_objects++;
-        dies(worker, &item);
+    for (size_t n = 0; n < count; n++) {
+        swap(worker, &boxes[count == BOXES ? n : below(worker, BOXES)], (struct item){ .p = NULL });
     }
 }
 
@@ -148,29 +162,70 @@ static void is_ok(int status)
     CHECK_SAY(status == TSLAB_OK, "%s", tslab_status_text(status));
 }
 
-/* What lives in an epoch that ends with all in it is checked before. What drains goes to another thread. */
-static void closes(struct worker *worker, tslab_epoch epoch, enum tslab_policy policy, struct item *items, size_t count)
+static bool dooms(enum tslab_policy policy)
 {
-    const bool dooms = policy == TSLAB_POLICY_RELEASE || policy == TSLAB_POLICY_TRAP;
+    return policy == TSLAB_POLICY_RELEASE || policy == TSLAB_POLICY_TRAP;
+}
+
+/* What lives in an epoch that is about to end with all in it is checked before. Returns how many live. */
+static uint64_t survivors(struct worker *worker, enum tslab_policy policy, struct item *items, size_t count)
+{
     uint64_t survivors = 0;
     for (size_t i = 0; i < count; i++) {
-        if (items[i].p != NULL && dooms) {
+        if (items[i].p != NULL && dooms(policy)) {
             check(worker, &items[i]);
         }
         survivors += items[i].p != NULL;
     }
+    worker->done.reports += policy == TSLAB_POLICY_REPORT && survivors > 0;
+    return survivors;
+}
+
+/* After its end. What drains goes to another thread. */
+static void is_closed(struct worker *worker, tslab_epoch epoch, enum tslab_policy policy, struct item *items,
+                      size_t count)
+{
+    struct tslab_epoch_stats stats;
+    CHECK(!dooms(policy) || tslab_epoch_stats_get(epoch, &stats) == TSLAB_STALE);
+    if (!dooms(policy)) {
+        hand_over_all(worker, items, count);
+    }
+}
+
+static void closes(struct worker *worker, tslab_epoch epoch, enum tslab_policy policy, struct item *items, size_t count)
+{
+    const uint64_t live = survivors(worker, policy, items, count);
     struct tslab_epoch_report report;
     is_ok(tslab_epoch_close(epoch, one_in(worker, 200) ? TSLAB_CLOSE_RECLAIM : 0, &report));
-    CHECK_SAY(report.survivors == survivors, "%llu survivors were reported, not %llu",
-              (unsigned long long)report.survivors, (unsigned long long)survivors);
-    worker->done.reports += policy == TSLAB_POLICY_REPORT && survivors > 0;
-    for (size_t i = 0; i < count && !dooms; i++) {
-        if (items[i].p != NULL) {
-            hand_over(worker, &items[i]);
+    CHECK_SAY(report.survivors == live, "%llu survivors were reported, not %llu", (unsigned long long)report.survivors,
+              (unsigned long long)live);
+    is_closed(worker, epoch, policy, items, count);
+}
+
+/* Or from the inside, before the objects are freed: the thread ends it as it leaves. */
+static void closes_early(struct worker *worker, tslab_epoch epoch, enum tslab_policy policy, struct item *items,
+                         size_t count)
+{
+    CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_PENDING);
+    for (size_t i = 0; i < count; i++) {
+        if (policy == TSLAB_POLICY_REPORT || !one_in(worker, 15)) {
+            dies(worker, &items[i]);
         }
     }
-    struct tslab_epoch_stats stats;
-    CHECK(!dooms || tslab_epoch_stats_get(epoch, &stats) == TSLAB_STALE);
+    (void)survivors(worker, policy, items, count);
+    is_ok(tslab_epoch_leave(epoch));
+    is_closed(worker, epoch, policy, items, count);
+}
+
+enum tslab_policy requests_policy = TSLAB_POLICY_DEFAULT;
+unsigned long requests_objects = PER_REQUEST;
+
+static enum tslab_policy some_policy(struct worker *worker)
+{
+    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN,   TSLAB_POLICY_DRAIN,   TSLAB_POLICY_RELEASE,
+                                                  TSLAB_POLICY_RELEASE, TSLAB_POLICY_RELEASE, TSLAB_POLICY_TRAP,
+                                                  TSLAB_POLICY_REPORT,  TSLAB_POLICY_DRAIN };
+    return requests_policy != TSLAB_POLICY_DEFAULT ? requests_policy : policies[below(worker, COUNT_OF(policies))];
 }
 
 /* Most are freed, some change their size. */
@@ -189,14 +244,11 @@ static void use(struct worker *worker, struct item *items, size_t count, size_t 
 /* One that has an epoch of any policy, and is inside of it. */
 static void request_inside(struct worker *worker)
 {
-    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN,   TSLAB_POLICY_DRAIN,   TSLAB_POLICY_RELEASE,
-                                                  TSLAB_POLICY_RELEASE, TSLAB_POLICY_RELEASE, TSLAB_POLICY_TRAP,
-                                                  TSLAB_POLICY_REPORT,  TSLAB_POLICY_DRAIN };
     struct item items[PER_REQUEST];
-    const size_t count = 20 + below(worker, PER_REQUEST - 20);
+    const size_t count = requests_objects / 20 + below(worker, requests_objects * 19 / 20);
     const struct tslab_epoch_options options = {
         .label = "request",
-        .policy = policies[below(worker, COUNT_OF(policies))],
+        .policy = some_policy(worker),
         .flags = TSLAB_OPEN_VOUCHED,
     };
     const tslab_epoch epoch = opened(worker, &options);
@@ -204,6 +256,10 @@ static void request_inside(struct worker *worker)
     for (size_t i = 0; i < count; i++) {
         items[i] = plain(worker, some_size(worker));
         CHECK(i % 16 != 0 || tslab_epoch_of(items[i].p).id == epoch.id);
+    }
+    if (one_in(worker, 10)) {
+        closes_early(worker, epoch, options.policy, items, count);
+        return;
     }
     /* A report is a line on stderr, so only few have reason for one. */
     use(worker, items, count, options.policy == TSLAB_POLICY_REPORT && !one_in(worker, 500) ? SIZE_MAX : 15);
@@ -215,15 +271,17 @@ static void request_inside(struct worker *worker)
 static void request_by_name(struct worker *worker)
 {
     struct item items[PER_REQUEST];
-    tslab_handle handles[40];
+    tslab_handle handles[PER_REQUEST / 10];
     struct item of_handles[COUNT_OF(handles)];
-    const enum tslab_policy policy = one_in(worker, 2) ? TSLAB_POLICY_DRAIN : TSLAB_POLICY_RELEASE;
+    const size_t handle_count = requests_objects / 10;
+    const enum tslab_policy drawn = some_policy(worker);
+    const enum tslab_policy policy = drawn == TSLAB_POLICY_REPORT ? TSLAB_POLICY_DRAIN : drawn;
     const tslab_epoch epoch = opened(worker, &(struct tslab_epoch_options){ .label = "by name", .policy = policy });
-    const size_t count = 20 + below(worker, PER_REQUEST / 2);
+    const size_t count = requests_objects / 20 + below(worker, requests_objects / 2);
     for (size_t i = 0; i < count; i++) {
         items[i] = in_epoch(worker, epoch, some_size(worker));
     }
-    for (size_t i = 0; i < COUNT_OF(handles); i++) {
+    for (size_t i = 0; i < handle_count; i++) {
         const size_t size = 1 + below(worker, 600);
         void *p;
         handles[i] = tslab_handle_malloc(epoch, size, &p);
@@ -231,7 +289,7 @@ static void request_by_name(struct worker *worker)
         of_handles[i] = born(worker, p, size);
         worker->done.handles++;
     }
-    for (size_t i = 0; i < COUNT_OF(handles); i++) {
+    for (size_t i = 0; i < handle_count; i++) {
         CHECK(tslab_handle_get(epoch, handles[i]) == of_handles[i].p);
         check(worker, &of_handles[i]);
         is_ok(tslab_handle_free(epoch, handles[i]));
@@ -246,19 +304,16 @@ static void request_rotating(struct worker *worker)
 {
     enum { REQUESTS = 50 };
     struct item items[PER_REQUEST / 4];
+    const size_t count = requests_objects / 4;
     if (worker->rotating.id == 0) {
         worker->rotating = opened(worker, &(struct tslab_epoch_options){ .label = "rotating" });
     }
     enters(worker->rotating);
-    for (size_t i = 0; i < COUNT_OF(items); i++) {
+    for (size_t i = 0; i < count; i++) {
         items[i] = plain(worker, some_size(worker));
     }
-    use(worker, items, COUNT_OF(items), 30);
-    for (size_t i = 0; i < COUNT_OF(items); i++) {
-        if (items[i].p != NULL) {
-            hand_over(worker, &items[i]);
-        }
-    }
+    use(worker, items, count, 30);
+    hand_over_all(worker, items, count);
     if (++worker->requests_in_it % REQUESTS == 0) {
         is_ok(tslab_epoch_advance(&worker->rotating, 0, NULL));
         worker->done.epochs++;
@@ -267,47 +322,48 @@ static void request_rotating(struct worker *worker)
     is_ok(tslab_epoch_leave(worker->rotating));
 }
 
-/* One that another thread goes on with. */
+/* One that another thread goes on with, in a box of its own. */
 struct scope {
     tslab_epoch epoch;
+    enum tslab_policy policy;
     unsigned turns; /* that it has had */
     struct item items[SCOPE_ITEMS];
 };
 
-static struct scope scopes[SCOPES];
-static size_t scope_count;
+static struct scope_box {
+    atomic_flag taken;
+    struct scope scope; /* its epoch {0}: none */
+} scopes[SCOPES];
 
-static bool scope_take(struct worker *worker, struct scope *scope)
+static bool scope_take(struct scope_box *box, struct scope *scope)
 {
-    CHECK(pthread_mutex_lock(&lock) == 0);
-    const bool any = scope_count > 0;
-    if (any) {
-        const size_t at = below(worker, scope_count);
-        *scope = scopes[at];
-        scopes[at] = scopes[--scope_count];
-    }
-    CHECK(pthread_mutex_unlock(&lock) == 0);
-    return any;
+    take(&box->taken);
+    *scope = box->scope;
+    box->scope.epoch = no_epoch;
+    leave(&box->taken);
+    return scope->epoch.id != 0;
 }
 
-static bool scope_put(const struct scope *scope)
+static bool scope_put(struct scope_box *box, const struct scope *scope)
 {
-    CHECK(pthread_mutex_lock(&lock) == 0);
-    const bool has_room = scope_count < SCOPES;
+    take(&box->taken);
+    const bool has_room = box->scope.epoch.id == 0;
     if (has_room) {
-        scopes[scope_count++] = *scope;
+        box->scope = *scope;
     }
-    CHECK(pthread_mutex_unlock(&lock) == 0);
+    leave(&box->taken);
     return has_room;
 }
 
 static void request_handed(struct worker *worker)
 {
     enum { TURNS = 6 };
-    struct scope scope = { .turns = 0 };
-    if (one_in(worker, 3) || !scope_take(worker, &scope)) {
-        scope.epoch =
-            opened(worker, &(struct tslab_epoch_options){ .label = "handed over", .policy = TSLAB_POLICY_DRAIN });
+    struct scope scope;
+    if (one_in(worker, 3) || !scope_take(&scopes[below(worker, SCOPES)], &scope)) {
+        const enum tslab_policy policy = some_policy(worker);
+        scope = (struct scope){ .policy = policy == TSLAB_POLICY_REPORT ? TSLAB_POLICY_DRAIN : policy };
+        scope.epoch = opened(worker, &(struct tslab_epoch_options){
+                                         .label = "handed over", .policy = scope.policy, .flags = TSLAB_OPEN_VOUCHED });
     } else {
         worker->done.handed_scopes++;
     }
@@ -322,8 +378,50 @@ static void request_handed(struct worker *worker)
         CHECK(tslab_epoch_of(scope.items[i].p).id == scope.epoch.id);
     }
     is_ok(tslab_epoch_leave(scope.epoch));
-    if (scope.turns++ == TURNS || !scope_put(&scope)) {
-        closes(worker, scope.epoch, TSLAB_POLICY_DRAIN, scope.items, SCOPE_ITEMS);
+    if (scope.turns++ == TURNS || !scope_put(&scopes[below(worker, SCOPES)], &scope)) {
+        closes(worker, scope.epoch, scope.policy, scope.items, SCOPE_ITEMS);
+    }
+}
+
+/* Some time in the epoch of all, which anybody may close at any time. */
+static _Atomic uint64_t shared;
+
+static void shared_opens(struct worker *worker)
+{
+    uint64_t none = 0;
+    const tslab_epoch epoch = opened(worker, &(struct tslab_epoch_options){ .label = "shared" });
+    if (!atomic_compare_exchange_strong(&shared, &none, epoch.id)) {
+        is_ok(tslab_epoch_close(epoch, 0, NULL));
+    }
+}
+
+static void shared_advances(struct worker *worker, tslab_epoch epoch)
+{
+    const tslab_epoch old = epoch;
+    const int status = tslab_epoch_advance(&epoch, 0, NULL);
+    CHECK(status == TSLAB_OK || status == TSLAB_PENDING || status == TSLAB_STALE || status == TSLAB_CLOSED);
+    if (status >= 0) {
+        CHECK(epoch.id != old.id);
+        atomic_store(&shared, epoch.id);
+        worker->done.epochs++;
+    }
+}
+
+static void request_shared(struct worker *worker)
+{
+    const tslab_epoch epoch = { atomic_load(&shared) };
+    if (epoch.id == 0) {
+        shared_opens(worker);
+    } else if (one_in(worker, 10)) {
+        shared_advances(worker, epoch);
+    } else if (tslab_epoch_enter(epoch) >= 0) {
+        CHECK(tslab_epoch_current().id == epoch.id);
+        for (size_t i = below(worker, 20); i > 0; i--) {
+            struct item item = plain(worker, some_size(worker));
+            hand_over(worker, &item);
+        }
+        is_ok(tslab_epoch_leave(epoch));
+        worker->done.visits++;
     }
 }
 
@@ -331,9 +429,10 @@ static void request_handed(struct worker *worker)
 static void request_as_unit(struct worker *worker)
 {
     struct item items[60];
+    const size_t count = requests_objects * 3 / 20;
     is_ok(tslab_work_begin(UNIT_LABEL));
     const tslab_epoch epoch = tslab_epoch_current();
-    for (size_t i = 0; i < COUNT_OF(items); i++) {
+    for (size_t i = 0; i < count; i++) {
         items[i] = plain(worker, some_size(worker));
         CHECK(tslab_epoch_of(items[i].p).id == epoch.id);
     }
@@ -341,15 +440,11 @@ static void request_as_unit(struct worker *worker)
     struct item outside = plain(worker, some_size(worker));
     CHECK(tslab_epoch_of(outside.p).id == 0);
     is_ok(tslab_work_resume());
-    use(worker, items, COUNT_OF(items), 10);
+    use(worker, items, count, 10);
     is_ok(tslab_work_end());
     worker->done.units++;
     hand_over(worker, &outside);
-    for (size_t i = 0; i < COUNT_OF(items); i++) {
-        if (items[i].p != NULL) {
-            hand_over(worker, &items[i]);
-        }
-    }
+    hand_over_all(worker, items, count);
     if (one_in(worker, 500)) {
         tslab_work_rotate();
     }
@@ -425,19 +520,24 @@ void request(struct worker *worker)
         unsigned weight;
         void (*act)(struct worker *);
     } kinds[] = {
-        { 300, request_inside },  { 150, request_by_name }, { 150, request_rotating },   { 150, request_handed },
-        { 150, request_as_unit }, { 40, request_large },    { 20, request_in_instance }, { 2, request_burst },
+        { 300, request_inside },     { 150, request_by_name }, { 150, request_rotating },
+        { 150, request_handed },     { 150, request_as_unit }, { 150, request_shared },
+        { 20, request_in_instance }, { 40, request_large },    { 2, request_burst },
     };
-    enum { ALL = 300 + 150 + 150 + 150 + 150 + 40 + 20 + 2 };
-    size_t what = below(worker, ALL), kind = 0;
+    /* Small requests are many, and about epochs. */
+    const size_t all = requests_objects < PER_REQUEST ? 300 + 5 * 150 + 20 : 300 + 5 * 150 + 20 + 40 + 2;
+    size_t what = below(worker, all), kind = 0;
     while (what >= kinds[kind].weight) {
         what -= kinds[kind++].weight;
     }
     kinds[kind].act(worker);
     worker->done.requests++;
-    pool_replace(worker, 20);
-    read_mail(worker, 40);
+    pool_replace(worker, requests_objects / 20);
+    read_mail(worker, requests_objects / 10);
     CHECK(tslab_epoch_current().id == 0);
+    if (one_in(worker, 5000)) {
+        (void)tslab_trim();
+    }
 }
 
 /* The working set. */
@@ -519,17 +619,27 @@ void requests_end(struct worker *worker)
 void requests_rest(struct worker *worker)
 {
     struct scope scope;
-    while (scope_take(worker, &scope)) {
-        closes(worker, scope.epoch, TSLAB_POLICY_DRAIN, scope.items, SCOPE_ITEMS);
+    for (size_t i = 0; i < SCOPES; i++) {
+        if (scope_take(&scopes[i], &scope)) {
+            closes(worker, scope.epoch, scope.policy, scope.items, SCOPE_ITEMS);
+        }
+    }
+    const tslab_epoch epoch = { atomic_exchange(&shared, 0) };
+    if (epoch.id != 0) {
+        is_ok(tslab_epoch_close(epoch, 0, NULL));
     }
     requests_end(worker);
-    read_mail(worker, SIZE_MAX);
+    read_mail(worker, BOXES);
 }
 
 int requests_fork(void)
 {
-    CHECK(pthread_mutex_lock(&lock) == 0);
+    for (size_t i = 0; i < BOXES + SCOPES; i++) {
+        take(i < BOXES ? &boxes[i].taken : &scopes[i - BOXES].taken);
+    }
     const pid_t child = fork();
-    CHECK(pthread_mutex_unlock(&lock) == 0);
+    for (size_t i = 0; i < BOXES + SCOPES; i++) {
+        leave(i < BOXES ? &boxes[i].taken : &scopes[i - BOXES].taken);
+    }
     return child;
 }

@@ -25,6 +25,7 @@ enum { POOL = 1500, KEPT_HANDLES = 200, PER_REQUEST = 400 };
     X(requests, "requests")                                                                                            \
     X(epochs, "epochs")                                                                                                \
     X(handed_scopes, "scopes that went on on another thread")                                                          \
+    X(visits, "visits of an epoch that all share")                                                                     \
     X(units, "units of work")                                                                                          \
     X(instances, "instances")                                                                                          \
     X(reports, "lines of TSLAB_POLICY_REPORT")                                                                         \
@@ -69,6 +70,11 @@ static inline bool one_in(struct worker *worker, size_t n)
 {
     return below(worker, n) == 0;
 }
+
+/* What the epochs of most requests do with survivors. TSLAB_POLICY_DEFAULT: each something else. */
+extern enum tslab_policy requests_policy;
+/* How many objects a request has at most: from 20 to PER_REQUEST. */
+extern unsigned long requests_objects;
 
 /* One of many kinds of requests. */
 void request(struct worker *worker);
