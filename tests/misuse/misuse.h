@@ -36,12 +36,23 @@ static const struct {
 struct misuse {
     const char *name;
     void (*body)(void);
-    unsigned release, checked; /* the ends that are allowed, without checks and with them */
+    unsigned release, checked; /* the ends that are allowed, without checks and with them; 0: not tried */
     size_t size;               /* asked for where the pointer lies; 0: the line need not say it */
+    unsigned in_epochs;        /* the ends that are allowed where the place is an epoch; 0: not tried */
+    const char *script;        /* where there is no body, */
+    ptrdiff_t offset;          /* and how far in it the pointer is beyond the object's start */
 };
 #define MISUSE_OF(size, name, release, checked)                                                                        \
     {                                                                                                                  \
-#name, name, release, checked, size                                                                            \
+#name, name, release, checked, size, 0, NULL, 0                                                                \
+    }
+#define MISUSE_IN_EPOCHS(name, ends)                                                                                   \
+    {                                                                                                                  \
+#name, name, 0, 0, 0, ends, NULL, 0                                                                            \
+    }
+#define SCRIPT(name, size, offset, script, release, checked, in_epochs)                                                \
+    {                                                                                                                  \
+#name, NULL, release, checked, size, in_epochs, script, offset                                                 \
     }
 #define MISUSE(name, release, checked) MISUSE_OF(0, name, release, checked)
 
@@ -49,12 +60,14 @@ struct misuse {
 struct misuse_place {
     const char *name;
     void (*begin)(void);
+    bool in_epoch;
     bool late; /* without checks, misuse may be seen only some time after the call */
 };
 
 struct misuse_table {
     const struct misuse *cases;
     size_t count;
+    void (*follow)(const struct misuse *misuse); /* does what a script says */
     const struct misuse_place *places;
     size_t place_count;
     const char *label;              /* of the epoch that a line may name */
@@ -86,31 +99,36 @@ static inline void misuse_body(const void *argument)
     const struct misuse_attempt *const attempt = (const struct misuse_attempt *)argument;
     alarm(HANG_SECONDS);
     attempt->place->begin();
-    attempt->misuse->body();
+    if (attempt->misuse->body != NULL) {
+        attempt->misuse->body();
+    } else {
+        misuse_table->follow(attempt->misuse);
+    }
 }
 
-static inline bool misuse_said(const struct child *child, const struct misuse *misuse, unsigned end, const char *line,
-                               const void *p)
+static inline bool misuse_said(const struct child *child, const struct misuse_attempt *attempt, unsigned end,
+                               const char *line, const void *p)
 {
-    if (misuse_table->usable == NULL && misuse->size == 0) {
+    const struct misuse *const misuse = attempt->misuse;
+    if (attempt->place->in_epoch || (misuse_table->usable == NULL && misuse->size == 0)) {
         return child_said_of(child, line, p, misuse_table->label);
     }
     char about[64] = "";
     if (end == FOREIGN) {
         snprintf(about, sizeof about, " (of another malloc, or of none)");
-    } else if (misuse->size != 0) {
+    } else if (misuse->size != 0 && end != DOUBLE_OR_WILD) { /* whose object is gone */
         snprintf(about, sizeof about, " (%zu bytes)",
                  misuse_table->usable == NULL ? misuse->size : misuse_table->usable(misuse->size));
     }
     return child_said(child, line, p, about);
 }
 
-static inline bool misuse_ended_by(const struct child *child, const struct misuse *misuse, unsigned allowed,
+static inline bool misuse_ended_by(const struct child *child, const struct misuse_attempt *attempt, unsigned allowed,
                                    const void *p)
 {
     for (size_t i = 0; i < COUNT_OF(misuse_lines); i++) {
         const unsigned end = misuse_lines[i].end;
-        if ((allowed & end) != 0 && misuse_said(child, misuse, end, misuse_lines[i].text, p)) {
+        if ((allowed & end) != 0 && misuse_said(child, attempt, end, misuse_lines[i].text, p)) {
             return child_aborted(child);
         }
     }
@@ -120,8 +138,11 @@ static inline bool misuse_ended_by(const struct child *child, const struct misus
 static inline void misuse_check(const struct misuse *misuse, const struct misuse_place *place)
 {
     const struct misuse_attempt attempt = { misuse, place };
-    const unsigned allowed = TSLAB_CHECKED ? misuse->checked : misuse->release;
+    const unsigned allowed = place->in_epoch ? misuse->in_epochs : TSLAB_CHECKED ? misuse->checked : misuse->release;
     int ends[2];
+    if (allowed == 0) {
+        return;
+    }
     assert_int_equal(pipe(ends), 0);
     told_end = ends[1];
     const struct child child = child_run(misuse_body, &attempt);
@@ -135,7 +156,7 @@ static inline void misuse_check(const struct misuse *misuse, const struct misuse
                                          : WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGSEGV);
         return;
     }
-    if (length < (ssize_t)sizeof told[0] || !misuse_ended_by(&child, misuse, allowed, told[0])) {
+    if (length < (ssize_t)sizeof told[0] || !misuse_ended_by(&child, &attempt, allowed, told[0])) {
         fail_msg("%s, %p (of %zd bytes told), status %#x: \"%s\"", place->name, told[0], length, child.status,
                  child.said);
     }
@@ -154,7 +175,7 @@ static inline void misuse_test(void **state)
 /* Runs all cases, or those that a pattern on the command line names; and a test beside them, if there is one. */
 static inline int misuse_run(const struct misuse_table *table, const struct CMUnitTest *beside, int argc, char **argv)
 {
-    struct CMUnitTest tests[64];
+    struct CMUnitTest tests[96];
     size_t count = 0;
     CHECK(table->count < COUNT_OF(tests));
     misuse_table = table;

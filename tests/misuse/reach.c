@@ -768,7 +768,7 @@ int main(int argc, char **argv)
         say_where();
         return 0;
     }
-    static const struct misuse_place place = { "in the process", begin, false };
+    static const struct misuse_place place = { "in the process", begin, false, false };
     static const struct CMUnitTest beside = cmocka_unit_test(processes_differ);
     const struct misuse_table table = {
         .cases = cases, .count = COUNT_OF(cases), .places = &place, .place_count = 1, .label = "e"

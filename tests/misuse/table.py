@@ -9,7 +9,9 @@ import sys
 
 SOURCE = pathlib.Path(sys.argv[1])
 UNNAMED = {"processes_differ"}  # a test of its own, not a case
-CASE = re.compile(r"^    (?:(?:CASE|MISUSE)\(|MISUSE_OF\([^,]+, )(\w+), (\w+), (\w+)[,)]", re.MULTILINE)
+CASE = re.compile(
+    r"""^    (?:(?:CASE|MISUSE)\(|MISUSE_OF\([^,]+, |SCRIPT\()(\w+),(?: [^,]+, [^,]+, "[^"]*",)? ([A-Za-z_]+), (\w+)[,)]""", re.MULTILINE
+)
 
 
 def cases_of(path):
