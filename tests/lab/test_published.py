@@ -57,52 +57,10 @@ class Merging(unittest.TestCase):
         self.assertAlmostEqual(one.footer["others_share"], 0.02)
 
 
-class Quotations(unittest.TestCase):
-    pages = {
-        "matrix": "| tslab | 1.52 | 28.1 |\n| glibc | 1,717 | 533 |",
-        "epochs": "| release | 1452 (1440-1460) | 0.1 |",
-    }
-
-    def wrong(self, text):
-        return [figure for figure, _ in published.unsupported(text, self.pages)]
-
-    def test_what_a_page_says_is_found(self):
-        matrix, epochs = "([m](docs/results/matrix.md))", "[e](results/epochs.md)"
-        for text in (
-            f"It takes 1.5 of it {matrix}.",
-            f"| 28.1 MiB | 533 MiB | {matrix} |",
-            f"28 to 533 MiB {matrix}",
-            f"1.45 to 1.46 us {epochs}, of which 99.9 % is gone",
-            f"1,717 MiB {matrix}",
-            f"- 24 workloads, 8 programs {matrix}",  # neither decimals nor a unit
-            "9.99 of nothing",  # no page is named
-            f"```\n9.99 {matrix}\n```",
-        ):
-            self.assertEqual(self.wrong(text), [], text)
-
-    def test_what_it_does_not_say_is_told(self):
-        matrix = "([m](docs/results/matrix.md))"
-        self.assertEqual(self.wrong(f"It takes 1.6 of it {matrix}."), ["1.6"])
-        self.assertEqual(self.wrong(f"| 29 MiB | 1.52 | {matrix} |\n| 30 MiB | x |"), ["29 MiB"])
-        self.assertEqual(self.wrong(f"In time {matrix}:\n\n| a | 1.52 |\n| b | 30 MiB |\n\nIt is 9.99."), ["30 MiB"])
-        self.assertEqual(self.wrong(f"- 1.45 us {matrix}\n- 7.7 s"), ["1.45 us"])  # it is in another page
-
-    def test_readme_and_docs_say_what_the_pages_say(self):
-        """And no page is older than it may be without saying so."""
+class Ages(unittest.TestCase):
+    def test_no_page_is_older_than_it_may_be_without_saying_so(self):
         self.assertEqual([*published.wrong()], [])
 
-    def test_where_no_page_is_named_all_are_asked(self):
-        for text, told in (
-            ("It left 29 MiB.", ["29 MiB"]),
-            ("It left 28.1 MiB, version 7.77.", []),
-            ("- 9.99 of it", []),
-        ):
-            self.assertEqual([figure for figure, _ in published.unsupported(text, self.pages, True)], told, text)
-        overview = "([what](docs/results/README.md#losses))"
-        self.assertEqual(self.wrong(f"28.1 MiB, 1.45 us, 7.77 {overview}"), ["7.77"])
-
-
-class Ages(unittest.TestCase):
     def test_a_page_of_another_engine_must_say_so(self):
         age = published.Age
         for one, well in ((age("matrix", 0, 60, False), True), (age("matrix", 61, 60, False), False),

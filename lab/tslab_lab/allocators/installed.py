@@ -159,7 +159,7 @@ def _look_for(allocator: Allocator, here: dict[str, Library], missing: dict[str,
     name = allocator.name
     if name == SYSTEM:
         version = _libc_version()
-        here[name] = Library(name, allocator.title, None, version, "the system", released=_libc_released(version))
+        here[name] = Library(name, allocator.title, None, version, "the system")
         return
     path: Path | None
     if crate := allocator.crate:
@@ -181,31 +181,8 @@ def _look_for(allocator: Allocator, here: dict[str, Library], missing: dict[str,
     here[name] = Library(name, allocator.title, path, version, source, sha256_of(path), allocator.environment, released)
 
 
-def age(released: str) -> str:
-    """How old a release of this day is, in words; nothing where the day is not known."""
-    if not released:
-        return ""
-    days = (datetime.date.today() - datetime.date.fromisoformat(released)).days
-    return (
-        f"{days / 365.25:.1f} years"
-        if days >= 365
-        else f"{days // 30} months"
-        if days >= 60
-        else f"{max(days, 0)} days"
-    )
-
-
 def _day_of(path: Path) -> str:
     return datetime.date.fromtimestamp(Path(path).stat().st_mtime).isoformat()
-
-
-def _libc_released(version: str) -> str:
-    """glibc comes out each February and August: 2.36 was that of August 2022."""
-    major, _, minor = version.partition(".")
-    if major != "2" or not minor.isdigit():
-        return ""
-    month = 2022 * 12 + 7 + 6 * (int(minor) - 36)
-    return f"{month // 12}-{month % 12 + 1:02}-01"
 
 
 def _packaged(package: str) -> str:

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -23,7 +24,7 @@ from tslab_lab.estimates import intervals
 from tslab_lab.estimates.medians import Spread
 from tslab_lab.measure import accounts, case_runner, honesty, rounds
 from tslab_lab.real.programs import AnyCase
-from tslab_lab.results import accounting, measures, published, storage
+from tslab_lab.results import accounting, measures, published, standings, storage
 from tslab_lab.results.marks import BUSY_SHARE
 from tslab_tools import drop_in
 
@@ -83,14 +84,16 @@ def run(arguments: argparse.Namespace) -> int:
         raise processes.Failure(f"--strict: The machine is busy: others use {busy:.0%} of its processors.")
     cases = case_runner.select([*CASES, *ONLY_CHECKED, BURST])
     runner = case_runner.Runner(cases, found, quick=True)
-    findings: list[Finding] = []
-    listed: dict[str, Measured] = {}
-    with progress.of(len(SMOKE) + 2 * ROUNDS * len(cases), Console()) as bar:
-        findings += smoke(installed.environment(found[OURS]), bar)
+    with progress.Bar(len(SMOKE) + 2 * ROUNDS * len(cases), Console()) as bar:
+        findings = [*smoke(installed.environment(found[OURS]), bar)]
         others = honesty.Others()
-        ratios = measured(runner, cases, bar, findings, listed)
+        undamaged, listed = measured(runner, cases, bar)
+        findings += undamaged
         busy = others.share()
     if arguments.record:
+        ratios = {
+            name: {"time": round(one.time.middle, 3), "peak": round(one.peak.middle, 3)} for name, one in listed.items()
+        }
         RECORDED.write_text(json.dumps(ratios, indent=1) + "\n")
         print(f"Recorded in {RECORDED}.")
     findings += judged(listed, json.loads(RECORDED.read_text()))
@@ -113,43 +116,33 @@ def smoke(environment: Environment, bar: Bar) -> Iterator[Finding]:
         bar.end()
 
 
-class _Kept(storage.Sink):
-    """In place of a file of results: the runs, by case and allocator, and what failed."""
-
-    def __init__(self) -> None:
-        self.runs: dict[tuple[str, str], list[Figures]] = {}
-        self.failures: list[Finding] = []
-
-    def run(self, case: str, allocator: str, number: int, figures: Figures) -> None:
-        self.runs.setdefault((case, allocator), []).append(figures)
-
-    def failure(self, case: str, allocator: str, number: int, why: object) -> None:
-        self.failures.append(Finding(f"{case} on {allocator}", False, str(why).replace("\n", " ")[:200]))
-
-
 def measured(
-    runner: case_runner.Runner, cases: Sequence[AnyCase], bar: Bar, findings: list[Finding], listed: dict[str, Measured]
-) -> dict[str, dict[str, float]]:
-    """The ratios to the system's malloc, by case. Objects that are damaged are among the findings."""
-    kept = _Kept()
+    runner: case_runner.Runner, cases: Sequence[AnyCase], bar: Bar
+) -> tuple[list[Finding], dict[str, Measured]]:
+    """Whether objects are damaged, and the ratios to the system's malloc, by case."""
     by_name = {case.name: case for case in cases}
-    plan = dict.fromkeys(by_name, (SYSTEM, OURS))
-    rounds.run(plan, ROUNDS, float("inf"), lambda case, name: runner.run(by_name[case], name), kept, bar)
-    findings += kept.failures
-    failed = {finding.what.partition(" on ")[0] for finding in kept.failures}
-    ratios: dict[str, dict[str, float]] = {}
-    for case in cases:
-        if case.name in failed:
+    with tempfile.TemporaryDirectory(prefix="tslab-health-") as folder:
+        writer = storage.Writer(Path(folder), NAME, (), (), {}, {})
+        plan = dict.fromkeys(by_name, (SYSTEM, OURS))
+        rounds.run(plan, ROUNDS, float("inf"), lambda case, name: runner.run(by_name[case], name), writer, bar)
+        found = storage.read(folder)
+    failed = {failure["case"] for failure in found.failures}
+    findings = [
+        Finding(f"{one['case']} on {one['allocator']}", False, one["why"].replace("\n", " ")[:200])
+        for one in found.failures
+    ]
+    findings += [Finding(name, True, "all objects as they were written") for name in by_name if name not in failed]
+    listed: dict[str, Measured] = {}
+    for name, sides in standings.grid(found.runs).items():
+        if name in failed or name in ONLY_CHECKED:
             continue
-        findings.append(Finding(case.name, True, "all objects as they were written"))
-        if case.name in ONLY_CHECKED:
-            continue
-        theirs, ours = kept.runs[case.name, SYSTEM], kept.runs[case.name, OURS]
-        time = intervals.ratio(*([measures.told(run, measures.time_ns) for run in runs] for runs in (ours, theirs)))
-        peak = intervals.ratio(*([run["peak_kib"] for run in runs] for runs in (ours, theirs)))
-        listed[case.name] = Measured(time, peak, ours, theirs)
-        ratios[case.name] = {"time": round(time.middle, 3), "peak": round(peak.middle, 3)}
-    return ratios
+        theirs, ours = list(sides[SYSTEM].values()), list(sides[OURS].values())
+        time, peak = (
+            intervals.ratio(*([measures.told(run, figure) for run in runs] for runs in (ours, theirs)))
+            for figure in (measures.time_ns, measures.peak_kib)
+        )
+        listed[name] = Measured(time, peak, ours, theirs)
+    return findings, listed
 
 
 def judged(listed: Mapping[str, Measured], recorded: Mapping[str, Mapping[str, float]]) -> Iterator[Finding]:

@@ -4,14 +4,8 @@ import argparse
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-from rich import box
-from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
-from rich.text import Text
 
 from tslab_lab.allocators import catalogue, crates, installed
 from tslab_lab.base import cache, processes
@@ -24,7 +18,6 @@ DESCRIPTION = (
     "packages by apt-get, and current releases built from the sources that crates of crates.io carry, each as a "
     "library to preload in ~/.cache/tslab/peers (or XDG_CACHE_HOME). What cannot be had says why, and the rest goes on."
 )
-WIDTH_OF_A_FILE = 160  # where nobody looks at a terminal, lines need not be folded
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,16 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "install":
         return install(arguments.names)
-    show(rows(arguments.library))
+    show(arguments.library)
     return 0
 
 
-Row = tuple[
-    str, str, str, str, str, bool
-]  # name, version, age, where from, path or why there is none, whether it is here
-
-
-def rows(library: Path | None = None) -> Iterator[Row]:
+def show(library: Path | None) -> None:
+    """A line for each: name, version, where it is from, and its path last, so that it can be cut out."""
     for name in catalogue.ALLOCATORS:
         try:
             here, missing = installed.found([name], library)
@@ -53,46 +42,11 @@ def rows(library: Path | None = None) -> Iterator[Row]:
             if library:
                 raise
             here, missing = {}, {name: str(failure)}
-        if name in here:
-            found = here[name]
-            yield (
-                name,
-                found.version,
-                installed.age(found.released) or "-",
-                found.source,
-                str(found.path or "(the C library's own)"),
-                True,
-            )
+        if found := here.get(name):
+            released = f" of {found.released}" if found.released else ""
+            print(f"{name:<15} {found.version}{released}, {found.source}: {found.path or 'no path'}")
         else:
-            yield name, "-", "-", "-", missing[name], False
-
-
-def show(lines: Iterable[Row]) -> None:
-    """A table; where the terminal is too narrow for it, each path in a line of its own, so that it can be copied."""
-    console = Console()
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = WIDTH_OF_A_FILE
-    lines = list(lines)
-    wide = _table(lines)
-    if Measurement.get(console, console.options.update(max_width=1000), wide).maximum <= console.width:
-        console.print(wide)
-        return
-    for *cells, last, here in lines:
-        console.print(Text(f"{cells[0]:<10} {cells[1]:<15} {cells[2]:<10} {cells[3]}", _style(here)), soft_wrap=True)
-        console.print(Text(f"  {last}", _style(here)), soft_wrap=here)
-
-
-def _table(lines: Iterable[Row]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
-    for head in ("allocator", "version", "age", "where from", "path, or why there is none"):
-        table.add_column(head, no_wrap=True)
-    for *cells, here in lines:
-        table.add_row(*(Text(cell, _style(here)) for cell in cells))
-    return table
-
-
-def _style(here: bool) -> str:
-    return "" if here else "yellow"
+            print(f"{name:<15} {missing[name]}")
 
 
 def install(names: Sequence[str]) -> int:

@@ -1,11 +1,11 @@
-"""A limit on the memory of a process: a control group where one can be made, by hand or by systemd; else a limit of addresses."""
+"""A limit on the memory of a process: a control group where one can be made; else a limit of addresses."""
 
 import contextlib
 import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from tslab_lab.base import processes
 
 ROOT = Path("/sys/fs/cgroup")
 _ENTER = 'echo 0 > "$0" && exec "$@"'
-_SYSTEMD = ("systemd-run", "--scope", "--quiet", "--collect")
 _PATIENCE_SECONDS = 10
 
 
@@ -81,11 +80,6 @@ def _by_hand(parent: Path, names: tuple[str, str], mib: int, stack: contextlib.E
     return Limit(True, "each in a control group", prefix)
 
 
-def _by_systemd(more: Iterable[str], mib: int) -> Limit:
-    words = [*_SYSTEMD, *more, "-p", f"MemoryMax={mib}M", "-p", "MemorySwapMax=0", "--"]
-    return Limit(True, "each in a control group", lambda name: words)
-
-
 def _works(limit: Limit) -> bool:
     try:
         return processes.ends_well([*limit.prefix("try"), "/bin/true"], processes.environment())
@@ -98,8 +92,7 @@ def of(mib: int) -> Iterator[Limit]:
     """The best limit that works here. Its groups are gone when the block is left."""
     with contextlib.ExitStack() as stack:
         found = (_by_hand(parent, names, mib, stack) for parent, names in groups())
-        wanted = (_by_systemd(more, mib) for more in ((), ("--user",)) if os.path.isdir("/run/systemd/system"))
-        for limit in (*found, *wanted):
+        for limit in found:
             if _works(limit):
                 yield limit
                 return

@@ -115,7 +115,7 @@ def measured(
     writer = storage.Writer(folder, command, typed(), marked, installed.as_facts(found), facts, settings)
     interrupted = False
     try:
-        with contextlib.closing(writer), progress.of(wanted * sum(map(len, plan.values())), Console()) as bar:
+        with contextlib.closing(writer), progress.Bar(wanted * sum(map(len, plan.values())), Console()) as bar:
             rounds.run(plan, wanted, seconds or arguments.seconds, measure, writer, bar, arguments.strict)
     except rounds.Interrupted:
         interrupted = True

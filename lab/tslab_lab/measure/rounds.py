@@ -10,7 +10,7 @@ from tslab_lab.base.shapes import Figures
 from tslab_lab.display.progress import Bar
 from tslab_lab.measure import honesty
 from tslab_lab.results import marks
-from tslab_lab.results.storage import Sink
+from tslab_lab.results.storage import Writer
 
 Plan = Mapping[str, Sequence[str]]  # by name of a case, the names of the allocators that run it
 Measure = Callable[
@@ -32,7 +32,9 @@ def numbers(rounds: int, seconds: float) -> Iterator[int]:
             return
 
 
-def run(plan: Plan, rounds: int, seconds: float, measure: Measure, writer: Sink, bar: Bar, strict: bool = False) -> int:
+def run(
+    plan: Plan, rounds: int, seconds: float, measure: Measure, writer: Writer, bar: Bar, strict: bool = False
+) -> int:
     """No round is started that would end after `seconds`. An allocator that fails in a case takes no further part in it.
     `strict`: what others disturb is run again."""
     failed: set[tuple[str, str]] = set()
@@ -77,7 +79,7 @@ def _undisturbed(measure: Measure, case: str, name: str) -> Figures:
     return figures
 
 
-def _write(writer: Sink, case: str, name: str, number: int, figures: Figures) -> None:
+def _write(writer: Writer, case: str, name: str, number: int, figures: Figures) -> None:
     for histogram in figures.pop("latency", ()):
         writer.latency(case, name, number, histogram)
     if series := figures.pop("series", None):

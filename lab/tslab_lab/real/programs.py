@@ -17,7 +17,7 @@ from typing import Any
 
 from tslab_lab.base import processes
 from tslab_lab.base.shapes import Environment, Figures
-from tslab_lab.real import cpp, git, inputs, nginx, objects, paced, postgres, redis, spending
+from tslab_lab.real import cpp, git, inputs, nginx, paced, postgres, redis, spending
 from tslab_lab.workloads.catalogue import Case
 
 SET = "programs"
@@ -45,10 +45,6 @@ class Program:
     needs: tuple[tuple[str, str], ...]
     amounts: tuple[int, ...] = ()
     group: str = SET
-    limit: float | None = None
-    live_limit: float | None = None
-    largest: int = 0
-    held: bool = False
 
     @property
     def path(self) -> str:
@@ -66,6 +62,7 @@ class Program:
 
     def prepare(self) -> None:
         """Makes what a run needs, once."""
+        spending.prepare()
 
     def probe(self) -> list[str]:
         """A command that shows, by the word of the dynamic linker, which allocator the program gets."""
@@ -93,9 +90,6 @@ def _figures(operations: int, answers: Iterable[str], runs: Sequence[spending.Sp
         "peak_kib": max(run["peak_kib"] for run in runs),
         "system_seconds": sum(run["system_seconds"] for run in runs),
         "faults": sum(run["faults"] for run in runs),
-        "base_kib": 0,
-        "live_kib": None,
-        "rss_kib": None,
     }
     return figures | more
 
@@ -108,9 +102,6 @@ class Script(Program):
     words: tuple[str, ...] = ("{script}", "{amount}")
     variables: tuple[tuple[str, str], ...] = ()
     harmless: tuple[str, ...] = ("--version",)  # for the probe
-
-    def prepare(self) -> None:
-        spending.prepare()
 
     def probe(self) -> list[str]:
         return [self.path, *self.harmless]
@@ -129,7 +120,7 @@ class Objects(Script):
 
     @property
     def path(self) -> str:
-        return objects.PYTHON
+        return "/usr/bin/python3"
 
     def missing(self) -> str | None:
         return None if os.path.exists(self.path) else f"There is no {self.path}. To install it: apt-get install python3"
@@ -163,7 +154,7 @@ class Compiler(Program):
         return why
 
     def prepare(self) -> None:
-        spending.prepare()
+        super().prepare()
         self._inputs()
 
     def _inputs(self) -> Path:
@@ -205,16 +196,9 @@ class RocksDb(Program):
     """db_bench, its own load: random keys written, then read, and all of them in order. Between the two all is compacted: how
     many files there are otherwise depends on what malloc_usable_size says."""
 
-    _WORDS: tuple[str, ...] = (
-        "--benchmarks=fillrandom,compact,readrandom,readseq",
-        "--seed=1",
-        "--disable_wal=1",
-        "--compression_type=none",
-    )
+    _WORDS: tuple[str, ...] = ("--benchmarks=fillrandom,compact,readrandom,readseq", "--seed=1", "--disable_wal=1")
+    _WORDS += ("--compression_type=none",)
     _WORDS += ("--write_buffer_size=4194304", "--max_background_jobs=1", "--histogram=0", "--cache_size=4194304")
-
-    def prepare(self) -> None:
-        spending.prepare()
 
     def measure(self, environment: Environment, quick: bool, who: str) -> Figures:
         with tempfile.TemporaryDirectory(prefix="tslab-") as directory:
@@ -229,9 +213,6 @@ class RocksDb(Program):
 class Start(Program):
     """From the start of a process that does next to nothing to its end, again and again."""
 
-    def prepare(self) -> None:
-        spending.prepare()
-
     def measure(self, environment: Environment, quick: bool, who: str) -> Figures:
         argv = [self.path, "--version"]
         output, spent = spending.run(argv, spending.plain(environment, {}), who, times=self.amount(quick))
@@ -242,7 +223,7 @@ class Git(Program):
     """Three commands on a repository that they only read."""
 
     def prepare(self) -> None:
-        spending.prepare()
+        super().prepare()
         self._inputs()
 
     def _inputs(self) -> Path:
@@ -295,7 +276,7 @@ class Redis(Program):
     def _checked(found: Figures) -> Figures:
         """It has compared what the server answers with what these keys were set to."""
         answers = [redis.canary(number) for number in range(redis.CANARIES)]
-        return {"hash": spending.hash_of(*answers), "base_kib": 0, "live_kib": None} | found
+        return {"hash": spending.hash_of(*answers)} | found
 
 
 class RedisSave(Redis):
@@ -310,15 +291,14 @@ class Nginx(Program):
         return [self.path, "-v"]
 
     def measure(self, environment: Environment, quick: bool, who: str) -> Figures:
-        found = nginx.run(self.path, _found("wrk"), self.amount(quick), environment, who)
-        return {"base_kib": 0, "live_kib": None} | found
+        return nginx.run(self.path, _found("wrk"), self.amount(quick), environment, who)
 
     def prepare_paced(self) -> None:
         if not find("h2load"):
             raise processes.Failure("h2load is not installed. To install it: apt-get install nghttp2-client")
 
     def measure_paced(self, environment: Environment, quick: bool, who: str) -> Figures:
-        return {"base_kib": 0, "live_kib": None} | nginx.run_paced(self.path, quick, environment, who)
+        return nginx.run_paced(self.path, quick, environment, who)
 
 
 class Postgres(Program):
@@ -338,7 +318,7 @@ class Postgres(Program):
     def measure(self, environment: Environment, quick: bool, who: str, paced_load: bool = False) -> Figures:
         found = postgres.run(environment, who, quick, paced_load)
         answers = spending.hash_of(str(postgres.ROWS))  # it has compared its sums with what they must be
-        spent = {"seconds": found.pop("processor_seconds"), "hash": answers, "base_kib": 0, "live_kib": None}
+        spent = {"seconds": found.pop("processor_seconds"), "hash": answers}
         return found | spent
 
     def prepare_paced(self) -> None:
@@ -350,14 +330,13 @@ class Postgres(Program):
 
 @functools.cache
 def _told_by(program: str, option: str) -> str:
-    return subprocess.run(
-        [program, option],
-        env=processes.environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
+    plain: dict[str, Any] = {
+        "env": processes.environment(),
+        "stdin": subprocess.DEVNULL,
+        "capture_output": True,
+        "text": True,
+    }
+    return str(subprocess.run([program, option], check=False, **plain).stdout)
 
 
 AnyCase = Case | Program  # what a measurement runs
@@ -365,75 +344,51 @@ AnyCase = Case | Program  # what a measurement runs
 
 def _catalogue() -> Iterator[Program]:
     jobs = spending.JOBS
+    needs: tuple[tuple[str, str], ...] = (("redis-server", "redis-server"), ("redis-benchmark", "redis-tools"))
     yield Redis(
-        "redis",
-        "redis-server under redis-benchmark: strings, counters, lists, sets, hashes, sorted sets",
-        (("redis-server", "redis-server"), ("redis-benchmark", "redis-tools")),
+        "redis", "redis-server under redis-benchmark: strings, counters, lists, sets, hashes, sorted sets", needs
     )
-    yield RedisSave(
-        "redis-save",
-        "redis-server saves by a forked child while a tenth of its keys are written",
-        (("redis-server", "redis-server"), ("redis-benchmark", "redis-tools")),
-    )
-    yield Objects(
-        "python",
-        "Python builds and drops object graphs, all on malloc",
-        (("python3", "python3"),),
-        (6, 3),
-        script=objects.JOB,
-        words=("-B", "{script}", "{amount}"),
-        variables=(("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0")),
-    )
-    yield Script(
-        "sqlite3",
-        "SQLite in memory: inserts, indexes, groups, updates, deletes",
-        (("sqlite3", "sqlite3"),),
-        (100_000, 25_000),
-        script=jobs / "orders.sql",
-        words=("-batch", "-bail", "-init", "/dev/null", ":memory:")
-        + ("create table amount as select {amount} as n", '.read "{script}"'),
+    yield RedisSave("redis-save", "redis-server saves by a forked child while a tenth of its keys are written", needs)
+    plain = (("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0"))
+    title = "Python builds and drops object graphs, all on malloc"
+    words: tuple[str, ...] = ("-B", "{script}", "{amount}")
+    needs = (("python3", "python3"),)
+    yield Objects("python", title, needs, (6, 3), script=jobs / "objects.py", words=words, variables=plain)
+    title = "SQLite in memory: inserts, indexes, groups, updates, deletes"
+    words = (
+        "-batch",
+        "-bail",
+        "-init",
+        "/dev/null",
+        ":memory:",
+        "create table amount as select {amount} as n",
+        '.read "{script}"',
     )
     yield Script(
-        "lua",
-        "Lua builds strings and tables",
-        (("lua5.4", "lua5.4"),),
-        (50, 15),
-        script=jobs / "tables.lua",
-        words=("-E", "{script}", "{amount}"),
-        harmless=("-v",),
+        "sqlite3", title, (("sqlite3", "sqlite3"),), (100_000, 25_000), script=jobs / "orders.sql", words=words
     )
+    title, words = "Lua builds strings and tables", ("-E", "{script}", "{amount}")
     yield Script(
-        "perl",
-        "Perl: hashes, lists, regular expressions, strings",
-        (("perl", "perl"),),
-        (60, 20),
-        script=jobs / "words.pl",
-        variables=(("PERL_HASH_SEED", "0"),),
+        "lua", title, (("lua5.4", "lua5.4"),), (50, 15), script=jobs / "tables.lua", words=words, harmless=("-v",)
     )
+    title = "Perl: hashes, lists, regular expressions, strings"
+    seed = (("PERL_HASH_SEED", "0"),)
+    yield Script("perl", title, (("perl", "perl"),), (60, 20), script=jobs / "words.pl", variables=seed)
     yield Compiler("cc1plus", "gcc's C++ compiler proper on many templates", (("g++", "g++"),), (4, 1))
     yield Clang("clang", "clang on the same templates, to assembly", (("clang++", "clang"),), (4, 1))
-    yield RocksDb(
-        "db_bench",
-        "RocksDB's db_bench: random writes, random reads, all in order",
-        (("db_bench", "rocksdb-tools"),),
-        (300_000, 20_000),
-    )
+    title = "RocksDB's db_bench: random writes, random reads, all in order"
+    yield RocksDb("db_bench", title, (("db_bench", "rocksdb-tools"),), (300_000, 20_000))
     yield Start("start", "a cold start: env --version, from exec to exit", (("env", "coreutils"),), (300, 50))
-    yield Git(
-        "git",
-        "git's log with patches, diff, and a pack made anew, with one thread",
-        (("git", "git"),),
-        (git.COMMITS - 1, git.COMMITS // 4),
-    )
+    title = "git's log with patches, diff, and a pack made anew, with one thread"
+    yield Git("git", title, (("git", "git"),), (git.COMMITS - 1, git.COMMITS // 4))
     yield Postgres(
         "postgres", "PostgreSQL under pgbench: lookups, sorts, aggregates, JSON", (("pgbench", "postgresql"),)
     )
-    yield Nginx(
-        "nginx",
+    title, needs = (
         "nginx under wrk: files, compressed, put together, proxied",
         (("nginx", "nginx-light"), ("wrk", "wrk")),
-        (1, 1),
     )
+    yield Nginx("nginx", title, needs, (1, 1))
 
 
 PROGRAMS = {program.name: program for program in _catalogue()}

@@ -20,20 +20,10 @@ START_SECONDS = 20
 KEYSPACE = 50000
 CANARIES = 500  # keys with known contents, written before the load and read back after it
 
-# One line per call of redis-benchmark: the size of the values, and the tests.
-LOAD = ((128, "set,get,incr,lpush,rpop,sadd,hset,zadd"),)
-
-SERVER_OPTIONS = (
-    ("port", "0"),
-    ("save", ""),
-    ("appendonly", "no"),
-    ("io-threads", "1"),
-    ("daemonize", "no"),
-    ("activedefrag", "no"),
-    ("jemalloc-bg-thread", "no"),
-    ("loglevel", "warning"),
-    ("crash-log-enabled", "no"),  # its pages would hide what the allocator said last
-)
+VALUE_BYTES, TESTS = 128, "set,get,incr,lpush,rpop,sadd,hset,zadd"
+# The pages of its crash log would hide what the allocator said last.
+SERVER_OPTIONS = {"port": "0", "save": "", "appendonly": "no", "io-threads": "1", "daemonize": "no", "activedefrag": "no",
+                  "jemalloc-bg-thread": "no", "loglevel": "warning", "crash-log-enabled": "no"}  # fmt: skip
 
 
 def requests_per_second(text: str) -> dict[str, float]:
@@ -112,7 +102,7 @@ def serving(env: Environment, who: str) -> Iterator[tuple[subprocess.Popen[bytes
     with tempfile.TemporaryDirectory(prefix="tslab-", dir=parent if len(parent) < 80 else "/tmp") as name:
         path, log = f"{name}/socket", Path(name) / "log"
         argv: list[str] = [find("redis-server"), "--unixsocket", path, "--dir", name]
-        for option, value in SERVER_OPTIONS:
+        for option, value in SERVER_OPTIONS.items():
             argv += ["--" + option, value]
         with open(log, "wb") as out, processes.started(argv, env, out, out) as server:
             try:
@@ -162,11 +152,7 @@ class Work:
     def _load(self, connection: Connection, path: str) -> Figures:
         """What it did, as operations and seconds."""
         del connection
-        rates: dict[str, float] = {}
-        for size, tests in LOAD:
-            rates |= {
-                f"{test} {size}": rate for test, rate in self._benchmark(path, size, tests, self._requests).items()
-            }
+        rates = self._benchmark(path, VALUE_BYTES, TESTS, self._requests)
         return {
             "operations": self._requests * len(rates),
             "seconds": sum(self._requests / rate for rate in rates.values()),

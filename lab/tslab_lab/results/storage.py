@@ -34,26 +34,7 @@ class Results:
         return self.footer["rounds"] if self.footer else 0
 
 
-class Sink:
-    """Where a measurement puts what it has found. This one keeps nothing."""
-
-    def run(self, case: str, allocator: str, number: int, figures: Figures) -> None:
-        """`figures`: what the workload printed."""
-
-    def series(self, case: str, allocator: str, number: int, columns: Mapping[str, Any]) -> None:
-        pass
-
-    def latency(self, case: str, allocator: str, number: int, histogram: Record) -> None:
-        pass
-
-    def failure(self, case: str, allocator: str, number: int, why: object) -> None:
-        pass
-
-    def footer(self, rounds: int, complete: bool, others_share: float | None = None) -> None:
-        """`others_share`: of the processors' time, used by others all the while."""
-
-
-class Writer(Sink):
+class Writer:
     """Appends lines; each is in the file before the call returns."""
 
     def __init__(

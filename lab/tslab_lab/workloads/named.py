@@ -1,12 +1,12 @@
 """From what a user names to what is run: workloads with parameters, the named cases, sets of either, and globs."""
 
-import difflib
 import fnmatch
 from collections.abc import Iterable, Iterator
 
 from tslab_lab.base import processes
 from tslab_lab.workloads import catalogue, held
 from tslab_lab.workloads.catalogue import SETTLE, VALUE_MOST, WORKLOADS, Case, Values, Workload, case
+from tslab_tools import cli
 
 # The cases with a name of their own. A name that is a workload's, too, is that workload with its defaults.
 NAMED = {found.name: found for found in held.CASES}
@@ -15,15 +15,9 @@ NAMED = {found.name: found for found in held.CASES}
 FLEETBENCH = 6  # files of distributions
 
 
-def _nearest(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
-    return f" Did you mean {' or '.join(near)}?" if near else ""
-
-
 def _unknown(name: str) -> processes.Failure:
-    there_is = ", ".join(WORKLOADS)
-    near = _nearest(name, [*WORKLOADS, *NAMED, *SETS])
-    return processes.Failure(f"There is no workload '{name}'.{near} The workloads are: {there_is}.")
+    near = cli.nearest(name, [*WORKLOADS, *NAMED, *SETS]) or "."
+    return processes.Failure(f"There is no workload '{name}'{near} The workloads are: {', '.join(WORKLOADS)}.")
 
 
 def _value(workload: Workload, text: str) -> tuple[str, int]:
@@ -32,8 +26,7 @@ def _value(workload: Workload, text: str) -> tuple[str, int]:
     key = key.strip()
     known = ", ".join(f"{name}={default}" for name, default in workload.parameters.items())
     if key not in workload.parameters:
-        near = _nearest(key, workload.parameters)
-        raise processes.Failure(f"{workload.name} has no parameter '{key}'.{near} It has: {known}.")
+        raise processes.Failure(f"{workload.name} has no parameter '{key}'. It has: {known}.")
     digits = digits.strip().replace("_", "")
     if not equals or not (digits.isascii() and digits.isdigit()) or int(digits) > VALUE_MOST:
         example = f"{key}={workload.parameters[key]}"
