@@ -25,7 +25,7 @@ from tslab_lab.estimates.histogram import Histogram
 SOURCES, BUILT = Path(__file__).with_name("c"), places.BUILT / "server"
 SERVER, SCATTERED = BUILT / "server", BUILT / "scattered"
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O3", "-g", "-pthread", "-fno-builtin-malloc", "-fno-builtin-free"]
-HINT = "\nIf libmicrohttpd is missing: run `make setup`, or: apt-get install libmicrohttpd-dev"
+HINT = "\nIf libmicrohttpd or jansson is missing: run `make setup`, or: apt-get install libmicrohttpd-dev libjansson-dev"
 SAMPLE_SECONDS = 0.02
 READY_SECONDS = 15
 STOP_SECONDS = 30
@@ -90,8 +90,8 @@ def prepare() -> None:
     """Compiles the programs, and sees that the client is here."""
     if shutil.which("h2load") is None:
         raise processes.Failure("There is no h2load here. Run `make setup`, or: apt-get install nghttp2-client")
-    names = ("server", "request", "session", "measure", "json")
-    _build(SERVER, [SOURCES / f"{name}.c" for name in names], ["-lmicrohttpd", "-lm"], HINT)
+    names = ("server", "request", "session", "measure")
+    _build(SERVER, [SOURCES / f"{name}.c" for name in names], ["-lmicrohttpd", "-ljansson", "-lm"], HINT)
     build_scattered()
 
 

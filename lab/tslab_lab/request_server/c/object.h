@@ -38,7 +38,7 @@ static inline void *object_make(size_t size)
 
 static inline void object_drop(void *object)
 {
-    tally.dropped++;
+    tally.dropped += object != NULL;
     free(object);
 }
 

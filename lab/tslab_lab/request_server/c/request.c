@@ -1,18 +1,18 @@
 #include "request.h"
 
-#include "json.h"
 #include "object.h"
 #include "session.h"
 
 #include <ctype.h>
+#include <jansson.h>
 
 enum {
-    ROWS = 62,          // read from the store for one request
+    ROWS = 46,          // read from the store for one request
     ROW_LEAST = 32,     // the smallest row, which is doubled
     ROW_DOUBLINGS = 6,  // up to so many times,
-    ROW_LARGE_IN = 40,  // and one row in so many, on average,
+    ROW_LARGE_IN = 17,  // and one row in so many, on average,
     ROW_LARGE = 8192,   // is of this size
-    KEYS = 16,          // strings that are gone as soon as they were used
+    KEYS = 6,           // strings that are gone as soon as they were used
     BUFFER_FIRST = 256, // of the answer; it doubles when it is full
     WORDS_MOST = 16,
 };
@@ -33,12 +33,17 @@ struct buffer {
 struct request {
     struct pair *headers;
     struct pair *parameters;
-    struct json *body;
+    json_t *body;
     struct row *rows;
     struct text *words[WORDS_MOST]; // of the parameter `fields`
     uint32_t word_count;
     uint64_t random;
 };
+
+void requests_init(void)
+{
+    json_set_alloc_funcs(object_make, object_drop); // which count
+}
 
 struct request *request_open(uint64_t number)
 {
@@ -97,7 +102,7 @@ void request_parameter(struct request *request, const char *name, const char *va
 
 bool request_body(struct request *request, const char *text, size_t length)
 {
-    request->body = json_read(text, length);
+    request->body = json_loadb(text, length, 0, NULL);
     return request->body != NULL;
 }
 
@@ -163,13 +168,12 @@ static void buffer_number(struct buffer *buffer, uint64_t number, unsigned base)
 
 static void print_user(struct buffer *buffer, const struct request *request, uint64_t user)
 {
-    const struct json *customer = json_part(request->body, "customer");
-    const struct json *name = customer == NULL ? NULL : json_part(customer, "name");
+    const char *name = json_string_value(json_object_get(json_object_get(request->body, "customer"), "name"));
     struct text *permissions = session_copy(user);
     buffer_words(buffer, "{\"user\": ");
     buffer_number(buffer, user, 10);
     buffer_words(buffer, ", \"name\": \"");
-    buffer_words(buffer, name != NULL && name->string != NULL ? name->string->bytes : "");
+    buffer_words(buffer, name != NULL ? name : "");
     buffer_words(buffer, "\", \"permissions\": \"");
     buffer_words(buffer, permissions == NULL ? "" : permissions->bytes);
     buffer_words(buffer, "\", \"accept\": \"");
@@ -179,15 +183,17 @@ static void print_user(struct buffer *buffer, const struct request *request, uin
 
 static void print_items(struct buffer *buffer, const struct request *request)
 {
-    const struct json *items = json_part(request->body, "items");
+    const json_t *items = json_object_get(request->body, "items"), *item;
     double cents = 0;
-    for (const struct json *item = items == NULL ? NULL : items->first; item != NULL; item = item->next) {
-        const struct json *price = json_part(item, "price");
-        const struct json *count = json_part(item, "count");
-        cents += 100 * (price == NULL ? 0 : price->number) * (count == NULL ? 1 : count->number);
+    size_t index;
+    json_array_foreach(items, index, item)
+    {
+        const json_t *count = json_object_get(item, "count");
+        cents +=
+            100 * json_number_value(json_object_get(item, "price")) * (count == NULL ? 1 : json_number_value(count));
     }
     buffer_words(buffer, "\",\n\"items\": ");
-    buffer_number(buffer, items == NULL ? 0 : items->parts, 10);
+    buffer_number(buffer, json_array_size(items), 10);
     buffer_words(buffer, ", \"cents\": ");
     buffer_number(buffer, cents > 0 && cents < 1e15 ? (uint64_t)(cents + 0.5) : 0, 10);
     buffer_words(buffer, ",\n\"fields\": [");
@@ -255,7 +261,7 @@ void request_close(struct request *request)
     for (uint32_t i = 0; i < request->word_count; i++) {
         text_drop(request->words[i]);
     }
-    json_drop(request->body);
+    json_decref(request->body);
     pairs_drop(request->parameters);
     pairs_drop(request->headers);
     object_drop(request);

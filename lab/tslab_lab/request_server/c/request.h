@@ -10,6 +10,9 @@
 
 struct request;
 
+// Once, before the first.
+void requests_init(void);
+
 // What it reads from the store follows from its number, so that the same numbers are the same work.
 struct request *request_open(uint64_t number);
 void request_header(struct request *request, const char *name, const char *value);

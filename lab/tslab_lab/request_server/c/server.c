@@ -286,6 +286,7 @@ int main(int count, char **words)
         fail("wants WORKERS SESSION_LIMIT inside|paused STATS, or --probe");
     }
     worker_count = probes ? 2 : (unsigned)strtoul(words[1], NULL, 10);
+    requests_init();
     sessions_init(probes ? 1000 : (uint32_t)strtoul(words[2], NULL, 10), !probes && strcmp(words[3], "inside") == 0);
     if (probes) {
         probe();
