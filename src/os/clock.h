@@ -6,6 +6,8 @@
 #ifndef TSLAB_OS_CLOCK_H
 #define TSLAB_OS_CLOCK_H
 
+#include "base/build.h"
+
 #include <time.h>
 
 /* What the clock says; 0 when it cannot be read. */
