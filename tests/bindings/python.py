@@ -85,7 +85,7 @@ def main():
         way = r"tslab: Python's rich is not installed\. To install it: \S+/bin/python[\d.]* -m pip install rich\n1\n"
         expect(re.fullmatch(way, said), said)
         said = output_of("sh", "-c", f"{python} -m tslab run no-such-program; echo $?")
-        expect("there is no program no-such-program" in said and said.endswith("127\n"), said)
+        expect("no-such-program: not found" in said and said.endswith("127\n"), said)
 
 
 main()
