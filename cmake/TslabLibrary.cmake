@@ -108,16 +108,10 @@ function(tslab_compile_library name checked sim)
         ${name}
         PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
         PRIVATE ${PROJECT_SOURCE_DIR}/src)
-    foreach(choice IN ITEMS TSLAB_MOVES)
-        if(NOT "${${choice}}" STREQUAL "") # 0 is a choice
-            list(APPEND choices_of_lab ${choice}=${${choice}})
-        endif()
-    endforeach()
     if(NOT sim)
-        list(APPEND choices_of_lab TSLAB_PROBES=$<BOOL:${tslab_probes}>)
+        target_compile_definitions(${name} PRIVATE TSLAB_PROBES=$<BOOL:${tslab_probes}>)
     endif()
-    target_compile_definitions(
-        ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_WRAPS=1 ${choices_of_lab})
+    target_compile_definitions(${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_WRAPS=1)
     # Calls among our own functions are direct: nobody may put himself between malloc and tslab_malloc.
     target_compile_options(
         ${name} PRIVATE -fno-semantic-interposition -ffunction-sections -fdata-sections ${tslab_same_bytes}

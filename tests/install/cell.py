@@ -83,7 +83,7 @@ def main():
             return output_of(*emulator, *words, root / name, **({} if emulator else environment))
 
         build, prefix = root / "build", root / "prefix"
-        cross = [] if IS_NATIVE else ["-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={MACHINE}", f"-DCMAKE_OBJCOPY=/usr/bin/{MACHINE}-linux-gnu-objcopy", "-DTSLAB_MOVES=0"]
+        cross = [] if IS_NATIVE else ["-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={MACHINE}", f"-DCMAKE_OBJCOPY=/usr/bin/{MACHINE}-linux-gnu-objcopy", "-DCMAKE_C_FLAGS=-DTSLAB_MOVES=0"]
         output_of(CMAKE, "-S", SOURCE, "-B", build, f"-DCMAKE_C_COMPILER={cc}", "-DTSLAB_TWINS=OFF", "-DTSLAB_WERROR=ON", *cross)
         output_of(CMAKE, "--build", build, "-j", str(os.cpu_count()))
         output_of(CMAKE, "--install", build, "--prefix", prefix)
