@@ -10,6 +10,7 @@ import pathlib
 import re
 
 from layers import includes_of, layers_of, pairs_in_order
+from version import version
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src"
@@ -146,9 +147,8 @@ def main():
     target = parser.parse_args().directory
     target.mkdir(parents=True, exist_ok=True)
     header = (ROOT / "include/tslab/tslab.h").read_text(encoding="utf-8")
-    version = ".".join(re.search(rf"^#define TSLAB_VERSION_{part} (\d+)$", header, re.M)[1] for part in ("MAJOR", "MINOR", "PATCH"))
     licence = "\n * ".join((ROOT / "LICENSE").read_text(encoding="utf-8").strip().splitlines()).replace("\n * \n", "\n *\n")
-    (target / "tslab.c").write_text(Amalgamation().text(version, licence), encoding="utf-8")
+    (target / "tslab.c").write_text(Amalgamation().text(version(), licence), encoding="utf-8")
     (target / "tslab.h").write_text(header, encoding="utf-8")
 
 

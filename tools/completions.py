@@ -10,54 +10,27 @@ import pathlib
 import re
 import shlex
 import sys
-from dataclasses import dataclass
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FILES = re.compile(r"FILE|PATH|DIRECTORY")
 
 
-@dataclass
-class Value:
-    """What may stand for an argument: one of some words, a file, a program and its words, or anything."""
+class Argument:
+    """A flag, or what stands where no flag does: what its value may be."""
 
-    name: str
-    words: tuple[str, ...] = ()
-    is_file: bool = False
-    is_program: bool = False
-
-
-@dataclass
-class Flag:
-    names: tuple[str, ...]
-    help: str
-    value: Value | None
-    may_lack_value: bool
+    def __init__(self, action, parser, words):
+        self.names, self.place = action.option_strings, str(action.metavar or action.dest)
+        self.help = " ".join(parser._get_formatter()._expand_help(action).split()) if action.help else ""
+        self.has_value, self.may_lack_value = action.nargs != 0, action.nargs == "?"
+        self.words = tuple(map(str, action.choices or ())) or words.get(action.dest, ())
+        self.is_file, self.is_program = bool(FILES.search(self.place)), action.nargs == argparse.REMAINDER
 
 
-@dataclass
 class Command:
-    name: str
-    help: str
-    flags: list[Flag]
-    place: Value | None  # what stands where no flag does
-
-
-def value_of(action, words):
-    name = str(action.metavar or action.dest)
-    known = tuple(map(str, action.choices or ())) or words.get(action.dest, ())
-    return Value(name, known, bool(FILES.search(name)), action.nargs == argparse.REMAINDER)
-
-
-def command_of(name, help_text, parser, words):
-    flags, place = [], None
-    for action in parser._actions:
-        if not action.option_strings:
-            place = value_of(action, words)
-            continue
-        value = None if action.nargs == 0 else value_of(action, words)
-        text = " ".join(parser._get_formatter()._expand_help(action).split()) if action.help else ""
-        flags.append(Flag(tuple(action.option_strings), text, value, action.nargs == "?"))
-    return Command(name, help_text, flags, place)
+    def __init__(self, name, text, parser, words):
+        arguments = [Argument(action, parser, words) for action in parser._actions]
+        self.name, self.help, self.flags = name, text, [one for one in arguments if one.names]
+        self.place = next((one for one in reversed(arguments) if not one.names), None)
 
 
 def commands():
@@ -66,10 +39,9 @@ def commands():
 
     words = {row.name: tuple(row.values.split(", ")) for row in option_table.OPTIONS if row.form == "WORD"}
     of_run = {name: tuple(re.sub("-[A-Z]+$", "-", word) for word in found) for name, found in words.items()}
-    top = cli.TSLAB.parser()
-    inside = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
+    inside = next(action for action in cli.TSLAB.parser()._actions if isinstance(action, argparse._SubParsersAction))
     helps = {choice.dest: choice.help for choice in inside._choices_actions}
-    return [command_of(name, helps[name], parser, of_run if name == "run" else {}) for name, parser in inside.choices.items()]
+    return [Command(name, helps[name], parser, of_run if name == "run" else {}) for name, parser in inside.choices.items()]
 
 
 def bash(found):
@@ -97,10 +69,9 @@ def bash(found):
     yield "    case ${COMP_WORDS[1]}:$before in"
     for command in found:
         for flag in command.flags:
-            if flag.value and not flag.may_lack_value:
+            if flag.has_value and not flag.may_lack_value:
                 pattern = "|".join(f"{command.name}:{name}" for name in flag.names)
-                words = " ".join(flag.value.words)
-                does = f"_tslab_words '{words}'" if words else "_tslab_files" if flag.value.is_file else ":"
+                does = f"_tslab_words '{' '.join(flag.words)}'" if flag.words else "_tslab_files" if flag.is_file else ":"
                 yield f"    {pattern}) {does}; return ;;"
     yield "    esac"
     yield "    case ${COMP_WORDS[1]}:$word in"
@@ -128,11 +99,11 @@ def bash(found):
 def zsh_flag(flag):
     text = re.sub(r"([\[\]:\\])", r"\\\1", flag.help)
     names = flag.names[0] if len(flag.names) == 1 else "{" + ",".join(flag.names) + "}"
-    if flag.value is None:
+    if not flag.has_value:
         return f"{names}{shlex.quote(f'[{text}]')}"
-    does = f"({' '.join(flag.value.words)})" if flag.value.words else "_files" if flag.value.is_file else " "
+    does = f"({' '.join(flag.words)})" if flag.words else "_files" if flag.is_file else " "
     equal = "=" if len(flag.names) == 1 else ""
-    name = re.sub(r"([\[\]:\\])", r"\\\1", flag.value.name)
+    name = re.sub(r"([\[\]:\\])", r"\\\1", flag.place)
     return f"{names}{shlex.quote(f'{equal}[{text}]{chr(58) * (1 + flag.may_lack_value)}{name}:{does}')}"
 
 
@@ -153,7 +124,7 @@ def zsh(found):
         if place and place.is_program:
             rest = ["'(-)1:program:_command_names -e'", "'*::arguments:_normal'"]
         elif place:
-            rest = [shlex.quote(f"*:{place.name}:{'_files' if place.is_file else '_pids' if 'PID' in place.name else ' '}")]
+            rest = [shlex.quote(f"*:{place.place}:{'_files' if place.is_file else '_pids' if 'PID' in place.place else ' '}")]
         yield f"{command.name})\n    _arguments " + " \\\n        ".join([*map(zsh_flag, command.flags), *rest]) + " ;;"
     yield "esac"
 
@@ -169,8 +140,8 @@ def fish(found):
         for flag in command.flags:
             names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in flag.names)
             takes = ""
-            if flag.value and not flag.may_lack_value:
-                takes = " -r -F" if flag.value.is_file else f" -x -a {shlex.quote(' '.join(flag.value.words))}" if flag.value.words else " -x"
+            if flag.has_value and not flag.may_lack_value:
+                takes = " -r -F" if flag.is_file else f" -x -a {shlex.quote(' '.join(flag.words))}" if flag.words else " -x"
             yield f"{here} {names}{takes} -d {quoted_for_fish(flag.help)}"
         if command.place and command.place.is_program:
             yield f"{here} -x -a '(__fish_complete_subcommand --fcs-skip=2)'"

@@ -12,16 +12,13 @@ import re
 import textwrap
 
 import options
+from version import version
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HEADER = (ROOT / "include/tslab/tslab.h").read_text(encoding="utf-8")
 
 TOP_COMMENT = re.compile(r"^/\*(.*?)\*/", re.M | re.S)
 PARAGRAPHS = ("Requires", "Returns", "Threads", "Cost")
-
-
-def version():
-    return ".".join(re.search(rf"^#define TSLAB_VERSION_{part} (\d+)$", HEADER, re.M)[1] for part in ("MAJOR", "MINOR", "PATCH"))
 
 
 def date():
