@@ -15,11 +15,6 @@ from tslab_lab.results.demo_findings import WITH_EPOCHS
 
 
 class Statistics(unittest.TestCase):
-    def test_chance_of_a_fair_coin(self):
-        self.assertEqual(medians.chance_of_as_many(5, 5), 1 / 32)
-        self.assertEqual(medians.chance_of_as_many(7, 8), 9 / 256)
-        self.assertEqual(medians.chance_of_as_many(0, 8), 1)
-
     def test_rounds_to_show_a_difference(self):
         known = {1: None, 4: None, 5: 5, 6: 6, 7: 7, 8: 7, 10: 9, 20: 15}
         self.assertEqual({rounds: medians.rounds_to_show(rounds) for rounds in known}, known)
@@ -74,17 +69,6 @@ class Findings(unittest.TestCase):
         self.assertEqual(findings.sentence(found, "redis"), told)
         self.assertEqual(findings.sentence(found, "threads"), "")
 
-    def test_who_was_ended(self):
-        gone = {"ended": "it died of SIGKILL", "limit": "each in a box"}
-        found = results(buffers={"glibc": [gone, gone], "jemalloc": [gone, *resting(7)], "tslab": resting(9, 9)})
-        told = findings.sentence(found, "buffers")
-        self.assertIn("; glibc was ended; jemalloc was ended in 1 of 2 rounds (2 rounds).", told)
-        self.assertEqual(findings.whole_title(found, "buffers", "Title"), "Title, each in a box")
-        self.assertIn(
-            "| buffers at rest, MiB | ended | 7.00 (7.00-7.00) | 9.00 (9.00-9.00) | - |",
-            findings.table(found, "buffers").markdown(),
-        )
-
     def test_the_verdict_says_what_was_measured(self):
         found = results(
             redis={
@@ -105,17 +89,6 @@ class Findings(unittest.TestCase):
         self.assertIn("**Paid**: processor time of redis 2.00 s, not 1.00. (Level: ", paid)
         self.assertIn("level with jemalloc, 30.0 and 30.0 MiB; four threads: level with glibc", not_for)
         self.assertIn("or where processor time counts more than memory at rest", not_for)
-
-    def test_a_verdict_where_ours_loses(self):
-        gone = [{"ended": "it died of SIGKILL", "limit": "each in a box"}] * 3
-        found = results(
-            redis={"glibc": resting(10, 10, 10), "tslab": resting(30, 30, 30)},
-            buffers={"glibc": resting(10, 10, 10), "tslab": gone},
-        )
-        gained, paid, not_for = findings.verdict(found)
-        self.assertEqual(gained, "**Gained** against glibc: nothing that these rounds show.")
-        self.assertIn("redis 2 s after FLUSHALL 30.0 MiB, not 10.0; the buffers did not fit, each in a box", paid)
-        self.assertIn("redis 2 s after FLUSHALL: behind glibc, 30.0 and 10.0 MiB", not_for)
 
 
 class SideBySide(unittest.TestCase):

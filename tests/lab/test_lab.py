@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import os
 import types
 import unittest.mock
 from pathlib import Path
@@ -12,8 +11,6 @@ from tslab_lab.commands import health
 from tslab_lab.estimates.medians import Spread
 from tslab_lab.measure import honesty, rounds
 from tslab_lab.results import marks, storage
-
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Boundaries(LabTest):
@@ -103,12 +100,6 @@ class Honesty(LabTest):
             unittest.mock.patch.object(honesty.machine, "commit", lambda: ("0" * 40, changed)),
         ):
             return honesty.marks(rounds, True, strict)
-
-    def test_what_others_use_is_told_apart_from_our_own(self):
-        self.assertTrue(0 <= honesty.busy_share(0.05) <= 1)
-        looks = [(100, 200, 0.5), (180, 400, 0.5 + 50 / TICKS)]
-        with unittest.mock.patch.object(honesty.Others, "_look", side_effect=looks):
-            self.assertAlmostEqual(honesty.Others().share(), (80 - 50 - 2) / 200)
 
     def test_what_others_disturb_is_run_again(self):
         shares = iter((0.5, 0.3, 0.0, 0.5, 0.5, 0.5, 0.5))

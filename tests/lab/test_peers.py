@@ -6,12 +6,10 @@ import io
 import os
 import tarfile
 import unittest.mock
-import zipfile
-from dataclasses import replace
 
 from lab_test import ONE_PLACE, LabTest, main
 from tslab_lab.allocators import catalogue, crates, installed
-from tslab_lab.base import cache, processes
+from tslab_lab.base import processes
 from tslab_lab.commands import peers
 from tslab_tools import drop_in
 
@@ -147,48 +145,11 @@ class Build(PeersTest):
                 self.build()
             self.assertEqual(self.rest(), [])
 
-    def test_a_killed_build_is_cleared_away(self):
-        rest = cache.folder("peers") / ".making-killed"
-        rest.mkdir()
-        (rest / "file").touch()
-        with crates.only_one():
-            self.assertFalse(rest.exists())
-            with self.refuses("Another `lab peers install` is at work"), crates.only_one():
-                self.fail("two at a time")
-
     def test_a_library_that_gives_one_place_twice(self):
         self.use({"source.c": ONE_PLACE % (2500, 3001)})
         with self.refuses("A program with threads gave a wrong result on libown.so"):
             self.build()
         self.assertEqual(self.rest(), [])
-
-
-class Fetch(PeersTest):
-    CRATE = catalogue.Crate("own-sys", "1.0.0+2", hashlib.sha256(b"the crate").hexdigest())
-
-    def setUp(self):
-        super().setUp()
-        self.patched(crates, "REGISTRY", (self.own / "registry").as_uri())
-        self.work = self.own / "work"
-        self.work.mkdir()
-        self.programs = self.own / "programs"
-        self.programs.mkdir()
-        os.environ["PATH"] = f"{self.programs}:/usr/bin:/bin"
-        self.patched(crates.shutil, "which", lambda name: next(map(str, self.programs.glob(name)), None))
-
-    def test_a_wheel(self):
-        """Whatever pip brings, the library in it is used only where the checksum is the one that is known."""
-        wheel = io.BytesIO()
-        with zipfile.ZipFile(wheel, "w") as file:
-            file.writestr("own.prefix/lib/libown.so", "the library")
-        data = wheel.getvalue()
-        brought = self.patched(crates, "by_pip", unittest.mock.Mock(return_value=data, __name__="by_pip"))
-        good = catalogue.Crate("own-wheel", "1.0", hashlib.sha256(data).hexdigest(), "wheel")
-        folder = crates.unpacked(good, self.work)
-        self.assertEqual((folder / "own.prefix/lib/libown.so").read_text(), "the library")
-        self.assertEqual(brought.call_count, 1)
-        with self.refuses("The wheel own-wheel 1.0 is not the one that was published"):
-            crates.unpacked(replace(good, sha256="0" * 64), self.work)
 
 
 if __name__ == "__main__":

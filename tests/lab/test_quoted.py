@@ -44,11 +44,6 @@ class Quoted(unittest.TestCase):
         ):
             self.assertEqual(self.value(mark), value, mark)
 
-    def test_what_is_not_there_is_told(self):
-        for mark in ("n; a; b", "m; z; time", "m; a; years", "m; /most in (.)/"):
-            with self.assertRaises(quoted.Missing, msg=mark):
-                self.value(mark)
-
     def test_texts_are_filled_and_held_to_the_pages(self):
         readme = self.root / "README.md"
         readme.write_text("It takes <!--m; glibc; time-->9<!---->, <!--m; a; tslab-->1.50<!---->.\n")

@@ -13,17 +13,16 @@ import time
 import types
 import unittest.mock
 
-from lab_test import TIMEOUT, LabTest, main
+from lab_test import LabTest, main
 from tslab_lab.base import processes
 from tslab_lab.commands import rss
 from tslab_lab.measure import honesty
-from tslab_lab.memory import family, sampled_run, series
+from tslab_lab.memory import family, series
 from tslab_lab.memory.sampler import COLUMNS, Sampler
 from tslab_lab.report import plots
 
 PYTHON = "/usr/bin/python3"
 PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-BOUND = 0.05  # of one processor, for the sampler: what it holds to is far below
 # Holds memory (MiB: private, and freed lazily), says so, and waits.
 HOLDS = """
 import mmap, sys
@@ -44,18 +43,6 @@ held[::4096] = b"x" * len(held[::4096])
 time.sleep(0.25)
 print("working")
 print(json.dumps({"operations": 1000, "seconds": 0.5}))
-"""
-# Forks a process that leaves its parent and its session.
-DAEMON = """
-import os, time
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        print(os.getpid(), flush=True)
-        time.sleep(60)
-    os._exit(0)
-os.wait()
-time.sleep(0.2)
 """
 
 
@@ -104,16 +91,6 @@ class Series(LabTest):
 
 
 class Sampling(LabTest):
-    def holding(self, *mib):
-        """A program that holds so much, and a sampler of it."""
-        words = [PYTHON, "-c", HOLDS, *map(str, mib)]
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.stdin.close)
-        self.assertEqual(process.stdout.readline(), "held\n")
-        return process
-
     def last_row(self, sampler):
         sampler.tick(time.monotonic(), last=True)
         return types.SimpleNamespace(**dict(zip(COLUMNS, sampler.rows[-1])))
@@ -135,33 +112,6 @@ class Sampling(LabTest):
         rows = len(whole.rows)
         whole.tick(time.monotonic(), last=True)
         self.assertEqual((len(whole.rows), whole.files), (rows, {}))
-
-    def test_the_sampler_takes_little_of_a_processor(self):
-        process = self.holding(200, 0)
-        start, clock = time.monotonic(), time.process_time()
-        sampler = Sampler(process.pid, start)
-        seconds = 0
-        while seconds < 2 or (len(sampler.rows) < 11 and seconds < TIMEOUT):
-            self.assertIsNone(sampled_run.Watch(sampler).until([], time.monotonic() + 0.5))
-            seconds = time.monotonic() - start
-        self.assertLess((time.process_time() - clock) / seconds, BOUND)
-        self.assertGreater(len(sampler.rows), 10)
-        self.assertTrue(any(row[3] for row in sampler.rows))
-        sampler.close()
-
-    def test_none_is_left_behind(self):
-        with family.none_left() as left:
-            process = subprocess.Popen([PYTHON, "-c", DAEMON], stdout=subprocess.PIPE, text=True)
-            daemon = int(process.stdout.readline())
-            process.wait()
-            process.stdout.close()
-            self.assertEqual(left(), [daemon])
-        self.assertFalse(os.path.exists(f"/proc/{daemon}"))
-        with subprocess.Popen(["sleep", "60"]) as mine:
-            with family.none_left():
-                pass
-            self.assertIsNone(mine.poll())  # it was there before
-            mine.kill()
 
 
 class Command(LabTest):

@@ -39,12 +39,6 @@ class Structure(unittest.TestCase):
         there = sorted(file.parent.name for file in PACKAGE.glob("*/__init__.py"))
         self.assertEqual(sorted(FOLDERS), there)
 
-    def test_imports_name_a_module_in_a_folder(self):
-        known = {name for name, _ in modules()}
-        for name, found in modules():
-            for one in found:
-                self.assertIn(in_folder(one), known, f"{name} imports {one}")
-
     def test_no_folder_imports_from_one_below_it(self):
         for name, found in modules():
             folder = name.partition(".")[0]

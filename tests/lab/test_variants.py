@@ -19,13 +19,6 @@ class Questions(unittest.TestCase):
             done = subprocess.run(argv, capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stdout), (0, ""), name)
 
-    def test_each_number_is_one_that_its_patch_reads(self):
-        for question in command.QUESTIONS.values():
-            for variant in question.variants:
-                if variant.number is not None:
-                    name = variant.definition.partition("=")[0]
-                    self.assertIn(f"({name} & ", (variants.PATCHES / f"{variant.patch}.patch").read_text())
-
     def test_the_workloads_are_there_and_differ(self):
         for question in command.QUESTIONS.values():
             cases = case_runner.select(question.workloads)

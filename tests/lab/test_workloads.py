@@ -155,20 +155,6 @@ class Programs(Built):
                     self.assertEqual(again["hash"], found["hash"], library)
                     self.assertEqual(again["operations"], found["operations"], library)
 
-    def test_facts_are_what_they_say(self):
-        scattered = self.figures("scattered")
-        self.assertAlmostEqual(scattered["survivors"], scattered["operations"] / 200, delta=25)
-        shifted = self.figures("phase-shift")
-        self.assertAlmostEqual(shifted["survivors"], shifted["operations"] * 0.05, delta=2)
-        pinned = self.figures("pinning")
-        self.assertEqual(pinned["survivors_kib"], 1)  # 16 of 64 bytes: one for every 64 KiB of a MiB
-        for found in (scattered, shifted, pinned):
-            self.assertGreater(found["rss_kib"], found["survivors_kib"])
-        larson = self.figures("larson")
-        self.assertEqual(larson["threads_started"], 8)
-        self.assertTrue(0 < larson["inherited_share"] < 1)
-        self.assertGreater(self.figures("fork")["forks_per_second"], 0)
-
     def test_a_distribution_is_what_is_alive(self):
         """Objects come and go so that as many are alive as its rows say, in all sizes but those that are too large."""
         case = named.parse("fleet:operations=200000,live_mib=8")
@@ -187,38 +173,6 @@ class Programs(Built):
             done = self.run_on(case.argv(self.plain, False))
         self.assertEqual(done.returncode, 2)
         self.assertIn("lab bench fleet --fleetbench DIRECTORY", done.stderr)
-
-    def test_a_littered_heap(self):
-        """The program begins with more than it would have, the peak is its own, and the work is the same."""
-        library = Path(self.library).absolute() if self.library else None
-        for preload in (None, library):
-            plain = processes.environment(preload)
-            argv = named.parse("pair:operations=1000").argv(self.plain, False)
-            fresh, littered = (
-                json.loads(self.run_argv(argv, env=env).stdout) for env in (plain, build.littered(plain))
-            )
-            self.assertEqual(littered["hash"], fresh["hash"])
-            self.assertGreater(littered["base_kib"], fresh["base_kib"] + 1024)
-            self.assertLess(littered["peak_kib"], littered["base_kib"] + 1024)
-
-    def test_several_threads_share_the_work(self):
-        for text, operations in (
-            ("churn-fixed:operations=4000,live=100,threads={}", 4000),
-            ("burst-idle:bursts=2,objects=2000,idle_ms=1,threads={}", 4000),
-            ("phase-shift:phases=2,mib=1,threads={}", None),
-        ):
-            one, four = (
-                json.loads(self.run_on(named.parse(text.format(threads)).argv(self.plain, False)).stdout)
-                for threads in (1, 4)
-            )
-            if operations:
-                self.assertEqual((one["operations"], four["operations"]), (operations, operations), text)
-            self.assertAlmostEqual(one["operations"] / four["operations"], 1, delta=0.01)
-            self.assertNotEqual(one["hash"], four["hash"])  # each thread has objects of its own
-            if "survivors" in four:
-                self.assertAlmostEqual(four["survivors"] / four["operations"], 0.05, delta=0.001)
-        done = self.run_on(named.parse("churn-fixed:threads=65").argv(self.plain, False))
-        self.assertEqual(done.returncode, 2)
 
     def test_a_place_given_twice_is_seen(self):
         library = compiled(GIVES_ONE_PLACE, self.own / "libplace.so", "-shared", "-fPIC", "-fno-builtin")
@@ -260,12 +214,6 @@ class Latency(Built):
             place = math.log(edge) / math.log(1.01)
             self.assertAlmostEqual(place, round(place), delta=0.001)
 
-    def test_one_thread_counts_every_operation_once(self):
-        case = named.parse("pair:operations=5000")
-        done = self.run_on(case.argv(self.timed, False))
-        counts = {one["operation"]: one["count"] for one in json.loads(done.stdout)["latency"]}
-        self.assertEqual(counts, {"malloc": 5000, "free": 5000})  # not the warm-up's
-
     def test_the_histogram_against_known_answers(self):
         program = compiled(HISTOGRAM, self.own / "histogram", f"-I{catalogue.SOURCES}", "-DLATENCY=1")
         times = [0, 0.2, 1, 1.005, 1.02, 20, 20.1, 26.67, 1000, 1000, 1009, 1011, 123456.7, 2.5e9, 1e15]
@@ -277,28 +225,6 @@ class Latency(Built):
         self.assertEqual(found["count"], len(times))
         self.assertEqual(found["max_ns"], 1e15)
         self.assertEqual({round(math.log(edge) / math.log(1.01)): count for edge, count in found["buckets"]}, wanted)
-
-
-class Names(unittest.TestCase):
-    def test_bad_names_and_parameters_get_a_sentence(self):
-        for text, sentence in (
-            ("mixed-remte", "Did you mean mixed-remote? The workloads are: pair, "),
-            ("", "There is no workload ''. The workloads are: pair, "),
-            ("mixed-remote:thread=8", "no parameter 'thread'. Did you mean threads? It has: operations=3000000, thr"),
-            ("mixed-remote:", "mixed-remote has no parameter ''."),
-            ("mixed-remote:threads", "wants a whole number for threads, as in threads=2"),
-            ("mixed-remote:threads=", "wants a whole number for threads"),
-            ("mixed-remote:threads=-1", "wants a whole number for threads"),
-            ("mixed-remote:threads=2.5", "wants a whole number for threads"),
-            ("mixed-remote:threads=\u0662", "wants a whole number for threads"),
-            ("mixed-remote:threads=4294967295", "wants a whole number for threads"),
-            ("mixed-remote:threads=2,threads=2", "threads is given twice"),
-            ("remote-2t-50:threads=4", "Name its workload: mixed-remote:threads=4"),
-            ("nowhere*", "No workload has a name like 'nowhere*'. The workloads are: pair, "),
-        ):
-            with self.subTest(text), self.assertRaises(processes.Failure) as raised:
-                named.select([text])
-            self.assertIn(sentence, str(raised.exception))
 
 
 if __name__ == "__main__":
