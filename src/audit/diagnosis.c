@@ -132,16 +132,12 @@ static void report(const char *what, const void *p, size_t asked)
     say_of_asked(what, p, asked);
 }
 
-/* The record of a sample is read without its lock, which another thread may hold for ever. */
 /* uncounted: only the checked libraries call it */
 static void say_where_allocated(const void *p)
 {
     static const char head[] = "  allocated at\n";
-    const uint32_t number = samples_were_on() ? samples_find((uintptr_t)p) : 0;
-    const struct sample *const sample = number != 0 ? samples_at(number) : NULL;
-    const uint32_t stack_number = sample != NULL ? sample->stack : 0;
-    if (stack_number != 0 && stack_number <= load_acquire(&samples.stacks)) {
-        const struct stack *const stack = samples_stack(stack_number);
+    const struct stack *const stack = samples_stack_of((uintptr_t)p);
+    if (stack != NULL) {
         invariant(stack->depth <= STACK_FRAMES);
         (void)os_write(STDERR_FILENO, head, sizeof head - 1);
         backtrace_say(stack->frames, stack->depth);

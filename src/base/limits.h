@@ -49,7 +49,7 @@ enum {
     LIMIT(LABELS_KNOWN,                     24,          256), /* labels that a report of epochs tells apart */
     LIMIT(SAMPLES_MOST,                     16,      1 << 20), /* records of sampled objects */
     LIMIT(SAMPLES_IN_BLOCK,                  2,      1 << 10), /* records in a block */
-    LIMIT(SAMPLES_FIRST,                     4,      1 << 12), /* words of the first table of samples */
+    LIMIT(SAMPLE_HEADS,                      2,      1 << 15), /* groups of sampled objects with similar addresses */
     LIMIT(STACKS_MOST,                      32,      1 << 14), /* call stacks of samples */
     LIMIT(STACK_HEADS,                       2,      1 << 12), /* groups of stacks with similar hashes */
 };

@@ -3,8 +3,8 @@
 #include "report/profile.h"
 
 #include "audit/census.h"
-#include "base/floats.h"
 #include "common/option.h"
+#include "common/random.h"
 #include "malloc/current_thread.h"
 #include "os/call_stack.h"
 #include "os/fatal.h"
@@ -304,9 +304,10 @@ static void print_numbers(struct text *text, const char *word, const uint64_t *n
     }
 }
 
-static uint64_t rounded(double estimate)
+/* How many objects a weight is, rounded. */
+static uint64_t rounded(uint64_t weight)
 {
-    return estimate <= 0 ? 0 : (uint64_t)(estimate + 0.5);
+    return (weight + WEIGHT_ONE / 2) >> WEIGHT_SHIFT;
 }
 
 static noinline void print_head(struct text *text, int fd)
@@ -335,13 +336,12 @@ static noinline void print_stacks(struct text *text, int fd)
         gate_unlock(&thread->gate);
     }
     for (uint32_t number = 1; number <= last && thread != NULL; number++) {
-        const struct stack *const stack = samples_stack(number);
         struct stack_sums sums;
         gate_lock(&thread->gate);
-        samples_sums(number, &sums);
+        const struct stack *const stack = samples_stack(number, &sums);
         gate_unlock(&thread->gate);
-        const uint64_t numbers[] = { number, rounded(sums.objects), rounded(sums.bytes), rounded(sums.peak_objects),
-                                     rounded(sums.peak_bytes) };
+        const uint64_t numbers[] = { number, rounded(sums.objects), sums.bytes, rounded(sums.peak_objects),
+                                     sums.peak_bytes };
         print_numbers(text, "stack", numbers, sizeof numbers / sizeof numbers[0]);
         for (uint32_t i = 0; i < stack->depth; i++) {
             text_string(text, " ");
@@ -438,7 +438,7 @@ static noinline void print_names(struct text *text, int fd)
     }
 }
 
-static noinline bool print_profile(int fd)
+static bool profile_print(int fd)
 {
     char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
@@ -450,14 +450,6 @@ static noinline bool print_profile(int fd)
     text_string(&text, "maps\n");
     text_send(&text, fd);
     return !text.lost && os_copy_file("/proc/self/maps", fd);
-}
-
-static bool profile_print(int fd)
-{
-    const uint64_t floats = float_hold();
-    const bool printed = print_profile(fd);
-    float_restore(floats);
-    return printed;
 }
 
 void profile_save(uint32_t number)

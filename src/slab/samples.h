@@ -1,6 +1,6 @@
 /* Samples: what is known of sampled objects, and the call stacks that allocated them.
  *
- * Owns: a record for each sampled object that is taken to live, a table that finds the record of an address, and a
+ * Owns: a record for each sampled object that is taken to live, heads that lead to the record of an address, and a
  * record for each stack with its sums. All of it is memory of the engine's own, and is never given back; there are at
  * most SAMPLES_MOST records and STACKS_MOST stacks. What found no room is counted.
  *
@@ -12,10 +12,11 @@
  * a number for each of the chunk's lives (samples_life). Such a record ends when another object at its address is
  * sampled, or when dead records are looked for.
  *
- * Invariants: an address has at most one record; a word of the table that is not empty names a record in use; a unit
- * of a slab has as many records as its entry counts (struct revisit), and the bit in its tag unless there are none.
+ * Invariants: an address has at most one record; a unit of a slab has as many records as its entry counts (struct
+ * revisit), and the bit in its tag unless there are none.
  *
- * Threads: samples_find by any, without a lock; all else takes the lock, in a gate, so that a fork finds it free. */
+ * Threads: samples_may_have by any, without a lock; all else takes the lock, in a gate, so that a fork finds it free.
+ */
 #ifndef TSLAB_SLAB_SAMPLES_H
 #define TSLAB_SLAB_SAMPLES_H
 
@@ -33,20 +34,20 @@ struct sample {
     uint64_t period;
     uint64_t epoch; /* its value; 0: the process */
     uint64_t born_ms;
-    double weight;   /* how many objects it stands for */
+    uint64_t weight; /* how many objects it stands for (random.h) */
     uint32_t stack;  /* its number; 0: there was no room for it */
     uint32_t thread; /* the system's number of the thread that allocated it */
-    uint32_t run;    /* of its slot or chunk */
+    uint32_t run;    /* of its slot or chunk; 0: it is a large block */
     uint32_t life;   /* of its chunk; 0: it is in none */
     uint32_t class;  /* of its slot; CLASS_NONE: it is none */
-    uint32_t next;   /* not in use: the next such record */
+    uint32_t next;   /* the next record of a similar address, or the next that is not in use */
 };
 
-/* The sums of a stack, estimated. */
+/* The sums of a stack, estimated. Objects are counted in weights. */
 struct stack_sums {
-    double objects, bytes;           /* allocated */
-    double live_objects, live_bytes; /* of these, taken to live */
-    double peak_objects, peak_bytes; /* these at the time when live_bytes of all stacks were the most */
+    uint64_t objects, bytes;           /* allocated */
+    uint64_t live_objects, live_bytes; /* of these, taken to live */
+    uint64_t peak_objects, peak_bytes; /* these at the time when live_bytes of all stacks were the most */
 };
 
 struct stack {
@@ -78,11 +79,6 @@ always_inline bool samples_are_on(void)
     return unlikely(load_plain(&samples.is_on) != 0);
 }
 
-always_inline uint64_t samples_hash(uint64_t address)
-{
-    return (address >> 4) * 0x9e3779b97f4a7c15u;
-}
-
 /* Whether a unit may have TAG_SAMPLED. */
 always_inline bool samples_were_on(void)
 {
@@ -98,20 +94,18 @@ always_inline uint32_t samples_life(void)
 /* Sees to the tables, once. False: no memory. */
 bool samples_start(void);
 
-/* The number of the record of this address. 0: there is none. */
-uint32_t samples_find(uint64_t address);
+/* Whether the address may have a record: false is sure, for a thread that is about to free the object. */
+bool samples_may_have(uint64_t address);
 
-/* The record with a number up to samples.highest; NULL: it was never in use. */
-struct sample *samples_at(uint32_t number);
-
-/* The same of a stack, up to samples.stacks. */
-const struct stack *samples_stack(uint32_t number);
-
-/* Copies a record. False: it is not in use. */
+/* Copies a record with a number up to samples.highest. False: it is not in use. */
 bool samples_copy(uint32_t number, struct sample *copy);
 
-/* Copies the sums of a stack. */
-void samples_sums(uint32_t number, struct stack_sums *sums);
+/* A stack with a number up to samples.stacks, and a copy of its sums. */
+const struct stack *samples_stack(uint32_t number, struct stack_sums *sums);
+
+/* The stack that allocated the object at this address. NULL: it is not known, or another thread has the lock. Never
+ * waits, and needs no gate. */
+const struct stack *samples_stack_of(uint64_t address);
 
 /* Makes a record, which gets its stack and its weight here, if allocations are sampled still. A record that the address
  * has ends first. */
@@ -123,9 +117,9 @@ void samples_note_peak(void);
 /* Whether the object of this record is gone, as can be only if it was in a chunk. */
 bool samples_is_dead(const struct sample *sample);
 
-/* The object of the record with this address, if there is one, grew in its place: it counts by this many bytes from now
- * on. */
-void samples_grow(uint64_t address, uint64_t bytes);
+/* The object at this address grew in its place: its record counts by this many bytes from now on. False: it has none.
+ */
+bool samples_grow(uint64_t address, uint64_t bytes);
 
 /* Ends the record of this address, if there is one. */
 void samples_end(uint64_t address);

@@ -22,12 +22,6 @@ static uint64_t draw_distance(struct heap *heap)
     return random_distance(&heap->random, period);
 }
 
-/* The run of a living object that is in a slab or a chunk. */
-static uint32_t run_of(const void *p)
-{
-    return arena.units[arena_unit(p)].first;
-}
-
 /* The value of the epoch; 0: the process, or none. */
 static uint64_t value_of(const struct epoch *epoch)
 {
@@ -108,9 +102,11 @@ noinline void *sampling_count(struct heap *heap, unsigned class, void *p)
     }
     gate_unlock(heap->gate);
     if (is_sampled) {
-        struct sample sample = {
-            .address = (uintptr_t)p, .bytes = size, .class = class, .run = run_of(p), .epoch = value_of(heap->epoch)
-        };
+        struct sample sample = { .address = (uintptr_t)p,
+                                 .bytes = size,
+                                 .class = class,
+                                 .run = arena.units[arena_unit(p)].first,
+                                 .epoch = value_of(heap->epoch) };
         take_sample(heap->front.thread, &sample);
     }
     return p;
@@ -149,7 +145,7 @@ unsigned sampling_stop(struct heap *heap, unsigned times)
 void sampling_end(struct gate *gate, const void *p)
 {
     invariant(p != NULL && samples_were_on() && !gate->is_inside);
-    if (samples_find((uintptr_t)p) != 0) {
+    if (samples_may_have((uintptr_t)p)) {
         gate_lock(gate);
         samples_end((uintptr_t)p);
         gate_unlock(gate);
@@ -171,32 +167,30 @@ noinline void sampling_large(struct thread *thread, void *p, size_t before)
     const size_t bytes = owned_load(&arena.runs[arena_unit(p)].large_bytes);
     invariant(arena_tag(p) == TAG_LARGE && bytes != 0 && !thread->gate.is_inside);
     const size_t more = bytes > before ? bytes - before : 0;
-    if (more <= heap->large_left) {
-        heap->large_left -= more;
-    } else {
-        heap->large_left = draw_distance(heap);
+    const bool is_hit = more > heap->large_left;
+    heap->large_left = is_hit ? draw_distance(heap) : heap->large_left - more;
+    bool grown = false;
+    if (before != 0 && more != 0) {
+        gate_lock(&thread->gate);
+        grown = samples_grow((uintptr_t)p, bytes);
+        gate_unlock(&thread->gate);
+    }
+    if (is_hit && !grown) {
         const uint32_t id = large_epoch(p);
         struct sample sample = { .address = (uintptr_t)p,
                                  .bytes = bytes,
                                  .epoch = id == 0 ? 0 : value_of(epoch_by_id(id)) };
-        if (before == 0 || samples_find((uintptr_t)p) == 0) {
-            take_sample(thread, &sample);
-            return;
-        }
-    }
-    if (before != 0 && more != 0 && samples_find((uintptr_t)p) != 0) {
-        gate_lock(&thread->gate);
-        samples_grow((uintptr_t)p, bytes);
-        gate_unlock(&thread->gate);
+        take_sample(thread, &sample);
     }
 }
 
 noinline void sampling_in_chunk(struct thread *thread, const struct epoch *epoch, void *p)
 {
+    const uint32_t chunk = arena.units[arena_unit(p)].first;
     struct sample sample = { .address = (uintptr_t)p,
                              .bytes = chunk_usable(p),
-                             .run = run_of(p),
-                             .life = owned_load(&arena.runs[run_of(p)].life),
+                             .run = chunk,
+                             .life = owned_load(&arena.runs[chunk].life),
                              .epoch = value_of(epoch) };
     invariant(arena_tag(p) == TAG_CHUNK && sample.life != 0);
     take_sample(thread, &sample);

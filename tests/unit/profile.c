@@ -26,6 +26,11 @@ static void start(uint64_t period)
     CHECK(tslab_option_set("profile", text) == TSLAB_OK);
 }
 
+static double weight_of(uint64_t bytes, uint64_t period)
+{
+    return (double)random_weight(bytes, period) / WEIGHT_ONE;
+}
+
 /* What the samples of living objects stand for, of objects of at least this size. */
 struct estimate {
     double objects, bytes;
@@ -39,8 +44,9 @@ static struct estimate living(size_t from, size_t to)
         struct sample sample;
         uint64_t bytes;
         if (profile_live(number, &sample, &bytes) && bytes >= from && bytes < to) {
-            sum.objects += sample.weight;
-            sum.bytes += sample.weight * (double)bytes;
+            const double weight = (double)sample.weight / WEIGHT_ONE;
+            sum.objects += weight;
+            sum.bytes += weight * (double)bytes;
             sum.samples++;
         }
     }
@@ -58,7 +64,7 @@ static struct stack_sums allocated(void)
     struct stack_sums sum = { 0 };
     for (uint32_t number = 1; number <= load_plain(&samples.stacks); number++) {
         struct stack_sums of;
-        samples_sums(number, &of);
+        (void)samples_stack(number, &of);
         sum.objects += of.objects;
         sum.bytes += of.bytes;
         sum.peak_bytes += of.peak_bytes;
@@ -71,7 +77,7 @@ static struct stack_sums allocated(void)
 static void is_near(double found, double n, double weight, const char *what)
 {
     const double sigma = sqrt(n * (weight - 1)) + 1e-9;
-    CHECK_SAY(fabs(found - n) <= 5 * sigma + n * 1e-6, "%s: %.0f of %.0f, and sigma is %.0f", what, found, n, sigma);
+    CHECK_SAY(fabs(found - n) <= 5 * sigma + n * 1e-5, "%s: %.0f of %.0f, and sigma is %.0f", what, found, n, sigma);
 }
 
 static void draws_are_exponential(const void *unused)
@@ -93,10 +99,10 @@ static void draws_are_exponential(const void *unused)
         CHECK_SAY(fabs(sampled - p * DRAWS) <= 5 * sqrt(DRAWS * p * (1 - p)) + 1, "%.0f of %u samples at %llu bytes",
                   sampled, (unsigned)(p * DRAWS), (unsigned long long)bytes);
     }
-    for (uint64_t bytes = 1; bytes < (uint64_t)1 << 36; bytes = bytes * 3 / 2 + 1) {
+    for (uint64_t bytes = 1; bytes < (uint64_t)1 << 46; bytes = bytes * 3 / 2 + 1) {
         for (uint64_t period = 1; period < (uint64_t)1 << 40; period *= 7) {
-            const double exact = 1 / -expm1(-(double)bytes / (double)period), ours = random_weight(bytes, period);
-            CHECK_SAY(fabs(ours / exact - 1) < 1e-9, "%llu bytes, period %llu: %.12g, not %.12g",
+            const double exact = 1 / -expm1(-(double)bytes / (double)period), ours = weight_of(bytes, period);
+            CHECK_SAY(fabs(ours / exact - 1) < 2e-5, "%llu bytes, period %llu: %.12g, not %.12g",
                       (unsigned long long)bytes, (unsigned long long)period, ours, exact);
         }
     }
@@ -121,12 +127,13 @@ static void estimates_are_sound(const void *unused)
     }
     double bytes = 0, variance = 0;
     for (unsigned s = 0; s < COUNT_OF(sizes); s++) {
-        const double weight = random_weight(sizes[s], PERIOD);
+        const double weight = weight_of(sizes[s], PERIOD);
         is_near(living(sizes[s], sizes[s] + 1).objects, 3000, weight, "living");
         bytes += 15000 * (double)sizes[s];
         variance += 15000 * (weight - 1) * (double)sizes[s] * (double)sizes[s];
     }
-    CHECK_SAY(fabs(allocated().bytes - bytes) <= 5 * sqrt(variance), "%.0f of %.0f bytes", allocated().bytes, bytes);
+    const double found = (double)allocated().bytes;
+    CHECK_SAY(fabs(found - bytes) <= 5 * sqrt(variance), "%.0f of %.0f bytes", found, bytes);
     CHECK(allocated().peak_bytes <= allocated().bytes);
     for (size_t i = 0; i < n; i++) {
         if (i / COUNT_OF(sizes) % 2 == 0) {
@@ -135,7 +142,7 @@ static void estimates_are_sound(const void *unused)
         }
     }
     for (unsigned s = 0; s < COUNT_OF(sizes); s++) {
-        is_near(living(sizes[s], sizes[s] + 1).objects, 1500, random_weight(sizes[s], PERIOD), "living after frees");
+        is_near(living(sizes[s], sizes[s] + 1).objects, 1500, weight_of(sizes[s], PERIOD), "living after frees");
     }
     for (size_t i = 0; i < n; i++) {
         tslab_free(objects[i]);
@@ -187,11 +194,11 @@ static void it_goes_on_and_off(const void *unused)
         tslab_free(objects[i]);
         objects[i] = tslab_malloc(64);
     }
-    is_near(all_living().objects, MANY / 2, random_weight(64, PERIOD), "while it is on");
+    is_near(all_living().objects, MANY / 2, weight_of(64, PERIOD), "while it is on");
     char value[24];
     CHECK(tslab_option_get("profile", value, sizeof value) == TSLAB_OK && strcmp(value, "4096") == 0);
     CHECK(tslab_option_set("profile", "0") == TSLAB_OK);
-    const double before = allocated().bytes;
+    const uint64_t before = allocated().bytes;
     for (unsigned i = 0; i < MANY; i++) {
         tslab_free(objects[i]);
         objects[i] = tslab_calloc(1, 64);
@@ -206,7 +213,7 @@ static void it_goes_on_and_off(const void *unused)
         CHECK(all_zero(objects[i], 64));
         memset(objects[i], 1, 64);
     }
-    is_near(all_living().objects, MANY, random_weight(64, PERIOD), "when it is on again");
+    is_near(all_living().objects, MANY, weight_of(64, PERIOD), "when it is on again");
     for (unsigned i = 0; i < MANY; i++) {
         tslab_free(objects[i]);
     }
@@ -261,9 +268,9 @@ static void threads_share_the_profile(const void *unused)
     (void)unused;
     start(PERIOD);
     run_threads(allocate_each, 0);
-    is_near(living(48, 49).objects, THREADS * EACH, random_weight(48, PERIOD), "of all threads");
+    is_near(living(48, 49).objects, THREADS * EACH, weight_of(48, PERIOD), "of all threads");
     run_threads(free_each, 1);
-    is_near(living(48, 49).objects, THREADS * EACH / 2, random_weight(48, PERIOD), "after frees by others");
+    is_near(living(48, 49).objects, THREADS * EACH / 2, weight_of(48, PERIOD), "after frees by others");
 }
 
 /* A thread that does not leave the fast path when sampling begins. */
@@ -397,7 +404,7 @@ static void epochs_are_sampled_soundly(const void *unused)
         objects[i] = tslab_malloc(32);
         tslab_free(keep(tslab_malloc(32)));
     }
-    is_near(living(32, 33).objects, OBJECTS, random_weight(32, PERIOD), "in chunks");
+    is_near(living(32, 33).objects, OBJECTS, weight_of(32, PERIOD), "in chunks");
     CHECK(tslab_epoch_leave(epoch) >= 0 && tslab_epoch_release(epoch, 0, NULL) >= 0);
 }
 
@@ -438,7 +445,7 @@ static void growth_in_place_is_sampled(const void *unused)
         expected += (double)tslab_usable_size(p);
     }
     const struct estimate found = all_living();
-    const double size = expected / BLOCKS, weight = random_weight((uint64_t)size, period);
+    const double size = expected / BLOCKS, weight = weight_of((uint64_t)size, period);
     CHECK_SAY(fabs(found.bytes - expected) <= 5 * size * sqrt(BLOCKS * (weight - 1)), "%.0f of %.0f bytes", found.bytes,
               expected);
 }
@@ -472,7 +479,6 @@ static void without_memory_samples_are_lost(const void *unused)
     CHECK(all_living().samples == 1);
 }
 
-/* A table of samples is used up and made anew many times. */
 static void records_are_used_again(const void *unused)
 {
     (void)unused;
