@@ -34,8 +34,7 @@ static bool has_further_round(bool is_first)
         rounds_left = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
     }
     invariant(rounds_left < PTHREAD_DESTRUCTOR_ITERATIONS);
-    rounds_left -= rounds_left != 0;
-    if (rounds_left != 0 && pthread_setspecific(key_of_ends, &engine) != 0) {
+    if (rounds_left != 0 && --rounds_left != 0 && pthread_setspecific(key_of_ends, &engine) != 0) {
         rounds_left = 0;
     }
     return rounds_left != 0;

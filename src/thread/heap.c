@@ -86,12 +86,23 @@ struct heap *heap_make(struct epoch *epoch)
     return heap;
 }
 
-/* The first touch is a write. To read memory that was never written maps the page of zeros, and the write after that
- * costs a second fault, for which all processors are interrupted that the process runs on. */
+unsigned heap_used(const struct heap *heap)
+{
+    unsigned most = 0;
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        const unsigned rank = load_plain(&heap->rank[c]);
+        most = rank > most ? rank : most;
+    }
+    return most;
+}
+
+/* A fork may cut the thread before the rank is there. Its child finds nothing begun. The first touch is a write. To
+ * read memory that was never written maps the page of zeros, and the write after that costs a second fault, for which
+ * all processors are interrupted that the process runs on. */
 noinline void heap_use_first(struct heap *heap, unsigned class)
 {
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && heap != &heap_none);
-    const uint8_t rank = ++heap->used;
+    const uint8_t rank = (uint8_t)(heap_used(heap) + 1);
     invariant(rank < CLASS_LIMIT && !heap_uses(heap, class));
     heap->part[rank].quarters = 0;
     heap->part[rank].first.tray.length = TRAY_FIRST; /* it may lie in the next page */

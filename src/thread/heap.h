@@ -134,7 +134,6 @@ struct heap {
     uint64_t random;        /* the state of the generator for distances between samples (sampling.h); 0: not begun */
     uint64_t large_left;    /* bytes of large blocks before the next sample */
     uint32_t large_changes; /* samples.changes when that was drawn */
-    uint8_t used;           /* the number of classes that heap_use was called for */
     atomic_u8 rank[CLASS_LIMIT]; /* of each class, the number of its part among them, from 1 on; 0: it has none */
     struct heap_class part[CLASS_LIMIT]; /* in the order of first use, so that a thread weighs what it uses. The part
                                             with number 0 is never written: it serves the classes that have none */
@@ -196,6 +195,9 @@ static inline bool heap_uses(const struct heap *heap, unsigned class)
 {
     return load_plain(&heap->rank[class]) != 0;
 }
+
+/* How many classes the heap has a part for. The holder. */
+unsigned heap_used(const struct heap *heap);
 
 void heap_use_first(struct heap *heap, unsigned class);
 

@@ -778,7 +778,7 @@ static void idle_classes_give_back_what_they_cache(void **state)
 /* The first page behind the parts of the classes that the heap uses. NULL: pages are too large for that. */
 static char *unused_page(struct heap *heap)
 {
-    char *const page = (char *)round_up((uintptr_t)&heap->part[heap->used + 1], os_page_bytes());
+    char *const page = (char *)round_up((uintptr_t)&heap->part[heap_used(heap) + 1], os_page_bytes());
     return page + os_page_bytes() <= (char *)&heap->part[CLASS_LIMIT] ? page : NULL;
 }
 
@@ -799,7 +799,7 @@ static void *use_few_sizes(void *page)
         tslab_free(keep(tslab_malloc(size)));
     }
     struct heap *const heap = front_current->heap;
-    CHECK(heap_uses(heap, class_of_size(65536)) && !heap_uses(heap, class_of_size(300)) && heap->used <= 12);
+    CHECK(heap_uses(heap, class_of_size(65536)) && !heap_uses(heap, class_of_size(300)) && heap_used(heap) <= 12);
     *(char **)page = unused_page(heap);
     CHECK(!is_mapped(unused_page(heap)));
     return NULL;
