@@ -240,8 +240,8 @@ class Doctor(tslab_test.TslabTest):
 class Figures(unittest.TestCase):
     def of(self, rss, **more):
         mappings = [
-            evidence.Mapping("", 0, 10 * MIB, 0, 0, 0, True),
-            evidence.Mapping("[heap]", 0, MIB, 0, 0, 0, False),
+            evidence.Mapping("", 0, 10 * MIB, 0, 0, True),
+            evidence.Mapping("[heap]", 0, MIB, 0, 0, False),
         ]
         return evidence.Evidence(1, "made up", rss, Counter(more), Counter(), [], [], mappings=mappings)
 

@@ -25,7 +25,9 @@ from tslab_lab.estimates.histogram import Histogram
 SOURCES, BUILT = Path(__file__).with_name("c"), places.BUILT / "server"
 SERVER, SCATTERED = BUILT / "server", BUILT / "scattered"
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O3", "-g", "-pthread", "-fno-builtin-malloc", "-fno-builtin-free"]
-HINT = "\nIf libmicrohttpd or jansson is missing: run `make setup`, or: apt-get install libmicrohttpd-dev libjansson-dev"
+HINT = (
+    "\nIf libmicrohttpd or jansson is missing: run `make setup`, or: apt-get install libmicrohttpd-dev libjansson-dev"
+)
 SAMPLE_SECONDS = 0.02
 READY_SECONDS = 15
 STOP_SECONDS = 30

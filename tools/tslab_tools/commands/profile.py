@@ -25,7 +25,6 @@ allocated, and was in use at the peak, by the place that called for it; which pl
 and what grows. Functions that allocate for others are skipped: a place is the first function that does not. Of a
 running program, give the number of its process. It takes samples since its start (TSLAB_PROFILE), or since `tslab ctl
 PID profile=512K`. It needs TSLAB_EXPORT=1, or TSLAB_STATS_SIGNAL and a file in TSLAB_PROFILE."""
-SHOWN = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
 SKIPPED_SHOWN = 8
 UNBROKEN = 10_000
 UNTOLD = 0.1  # a part of what lives
@@ -35,7 +34,7 @@ Site = Callable[[int], str]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("profile", metavar="FILE|PID", help="a file that the library wrote, or a process that is to write one")
-    add("--kind", choices=list(SHOWN), default="live", help="what the table and the graph show (default: live)")
+    add("--kind", choices=list(figures.KINDS), default="live", help="what the table and the graph show (default: live)")
     add("--pins", action="store_true", help="who keeps pages that few objects use")
     add("--leaks", action="store_true", help="what lives, by place and by epoch, and what of it is new since --base")
     add(
@@ -181,7 +180,7 @@ def run(arguments: argparse.Namespace) -> int:
         _leaks(console, profile, lives, site, who + ("what lives" if before is None else since), arguments.top)
     if not (arguments.pprof or arguments.html or arguments.pins or arguments.leaks):
         objects = "pages" if arguments.kind == "kept" else "objects"
-        _table(console, who + SHOWN[arguments.kind], figures.by_site(sums, site), arguments.top, objects)
+        _table(console, who + figures.KINDS[arguments.kind], figures.by_site(sums, site), arguments.top, objects)
     if sums is lives and grown is None:
         _note_rest(console, sums, asked.live)
     _notes(console, profile, names, wrappers)

@@ -34,7 +34,6 @@ class Mapping(NamedTuple):
     rss: int
     huge: int  # bytes in transparent huge pages
     locked: int
-    swapped: int
     is_ours: bool  # objects of the library, and its tables
     bytes: int = 0  # of addresses
     is_stack: bool = False  # of a thread
@@ -100,7 +99,7 @@ def _mapping(head: re.Match[str], sizes: Counter[str], arena: range, is_stack: b
     private = not name and head[3].endswith("p")
     ours = private and start in arena
     return Mapping(
-        name, start, sizes["Rss"], sizes["AnonHugePages"], sizes["Locked"], sizes["Swap"], ours, end - start,
+        name, start, sizes["Rss"], sizes["AnonHugePages"], sizes["Locked"], ours, end - start,
         private and is_stack and not ours, "x" in head[3],
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tslab_tools.profiles.symbols import Symbols
 
 SAMPLES_LEAST = 10
+KINDS = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
 UNSAMPLED = "[no survivor was sampled]"
 
 
@@ -19,7 +20,6 @@ class Sum:
     objects: float = 0
     bytes: float = 0
     samples: int = 0
-    oldest_ms: int = 0
     variance: float = 0  # of the bytes
 
     @property
@@ -27,11 +27,10 @@ class Sum:
         """Too few samples tell it."""
         return self.samples < SAMPLES_LEAST and bool(self.variance)
 
-    def add(self, objects: float, size: float, samples: int = 0, age_ms: int = 0, variance: float = 0) -> None:
+    def add(self, objects: float, size: float, samples: int = 0, variance: float = 0) -> None:
         self.objects += objects
         self.bytes += size
         self.samples += samples
-        self.oldest_ms = max(self.oldest_ms, age_ms)
         self.variance += variance
 
 
@@ -48,9 +47,7 @@ def live(written: Written, key: Key = lambda sample: sample.stack) -> Sums:
     """What lives, estimated, by stack or by another key."""
     sums: defaultdict[Any, Sum] = defaultdict(Sum)
     for sample in written.live:
-        sums[key(sample)].add(
-            sample.weight, sample.weight * sample.bytes, 1, sample.age_ms, _variance(sample.weight, sample.bytes)
-        )
+        sums[key(sample)].add(sample.weight, sample.weight * sample.bytes, 1, _variance(sample.weight, sample.bytes))
     return sums
 
 
@@ -62,7 +59,7 @@ def kept(written: Written, key: Key = lambda sample: sample.stack) -> Sums:
     for sample in written.live:
         if sample.kept:
             charged = sample.weight * sample.kept
-            shares[sample.size][key(sample)].add(0, charged, 1, sample.age_ms, _variance(sample.weight, sample.kept))
+            shares[sample.size][key(sample)].add(0, charged, 1, _variance(sample.weight, sample.kept))
             all_shares[sample.size] += charged
     sums: defaultdict[Any, Sum] = defaultdict(Sum)
     page = written.number("page") or 4096
@@ -72,7 +69,7 @@ def kept(written: Written, key: Key = lambda sample: sample.stack) -> Sums:
         for stack, share in shares[size].items():
             scale = of_all.pages / all_shares[size]
             part = scale * share.bytes
-            sums[stack].add(part / page, part, share.samples, share.oldest_ms, scale**2 * share.variance)
+            sums[stack].add(part / page, part, share.samples, scale**2 * share.variance)
     return sums
 
 
@@ -96,7 +93,7 @@ def by_site(sums: Sums, site: Callable[[int], str]) -> list[tuple[str, Sum]]:
     sites: defaultdict[str, Sum] = defaultdict(Sum)
     for number, found in sums.items():
         name = UNSAMPLED if number is None else site(number)
-        sites[name].add(found.objects, found.bytes, found.samples, found.oldest_ms, found.variance)
+        sites[name].add(found.objects, found.bytes, found.samples, found.variance)
     return sorted(sites.items(), key=lambda item: -item[1].bytes)
 
 
@@ -120,7 +117,5 @@ def growth(written: Written, symbols: "Symbols", base: Written, base_symbols: "S
     for number, found in live(written).items():
         old = before.pop(symbols.key(number), Sum())
         variance = found.variance + old.variance
-        sums[number] = Sum(
-            found.objects - old.objects, found.bytes - old.bytes, found.samples, found.oldest_ms, variance
-        )
+        sums[number] = Sum(found.objects - old.objects, found.bytes - old.bytes, found.samples, variance)
     return sums

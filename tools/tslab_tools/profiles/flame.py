@@ -8,7 +8,6 @@ from tslab_tools.profiles.symbols import Symbols, describe
 from tslab_tools.profiles.wrappers import Wrappers
 from tslab_tools.profiles.written import Written
 
-KINDS = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
 GROWN = "grown"
 
 
@@ -28,8 +27,8 @@ def _stacks(written: Written, names: Symbols, wrappers: Wrappers, sums: dict[str
 
 def page(written: Written, names: Symbols, wrappers: Wrappers, kind: str, grown: figures.Sums | None) -> str:
     """The page shows `kind` first. `grown`: what lives, less what lived in an earlier profile."""
-    sums = {each: figures.by_stack(written, each) for each in KINDS}
-    kinds = dict(KINDS)
+    sums = {each: figures.by_stack(written, each) for each in figures.KINDS}
+    kinds = dict(figures.KINDS)
     if grown is not None:
         sums[GROWN], kinds[GROWN] = grown, "what grew"
     shown = GROWN if grown is not None and kind == "live" else kind
