@@ -25,7 +25,6 @@ REFUSED = (
     (1, "--strict: ", "bench pair --strict --rounds 1 --library {ours} --allocators tslab"),
     (1, "the operations of python cannot be timed", "latency python"),
     (2, "name a program to measure", "rss"),
-    (2, "exclude each other", "rss --seconds 3 --load true -- true"),
     (1, "There is no program nosuch", "rss -- nosuch"),
     (2, "--least-effect must be a percentage", "ab tslab glibc pair --least-effect -1"),
     (2, "there is no such directory", "ab tslab glibc pair --markdown {own}/no/page.md"),

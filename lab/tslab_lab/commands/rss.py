@@ -30,7 +30,7 @@ HELP = "the memory of any program over time, on several allocators"
 DESCRIPTION = (
     "Runs a program, or a workload of `lab bench --list` by its name, on several allocators, in turns, and samples the "
     "memory of the program and all of its descendants: "
-    "tables, a CSV file of each run, a figure. A server is measured under a load (--load), or for some time "
+    "tables, a CSV file of each run, a figure. A server is measured for some time "
     "(--seconds), and ended then by SIGTERM; it must stay in the foreground. Programs get an environment without LD_*, "
     "MALLOC_* and PYTHON* variables; where one is needed, write -- env NAME=VALUE PROGRAM."
 )
@@ -79,9 +79,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rounds", type=int, default=ROUNDS, help="each runs the program once on each allocator (default: %(default)s)"
     )
     add("--seconds", type=_seconds, metavar="S", help="end the program after so long, if it still runs")
-    add("--load", metavar="COMMAND", help="for a server: a shell command to run beside it, on the system's malloc")
-    add("--after", type=_seconds, default=1, metavar="S", help="the load starts so long after the server (default: 1)")
-    add("--settle", type=_seconds, default=2, metavar="S", help="the server ends so long after the load (default: 2)")
     text = "how to find operations a second in what is written: its first group; the last match counts"
     add("--ops-from", type=_pattern, metavar="REGEX", help=text)
     add("--output", type=Path, metavar="DIR", help="where the results go (default: a new folder below tslab-runs)")
@@ -102,8 +99,6 @@ def plan_of(arguments: argparse.Namespace) -> tuple[str, str, sampled_run.Plan]:
     if is_workload and len(words) > 1:
         arguments.error(f"write the options before the workload, as in: lab rss --rounds 1 {words[0]}")
     measurement.rounds_wanted(arguments)
-    if arguments.load and arguments.seconds is not None:
-        arguments.error("--seconds and --load exclude each other: with a load, the program ends when the load is over")
     if arguments.seconds == 0:
         arguments.error("--seconds must be more than 0")
     if is_workload:
@@ -112,8 +107,7 @@ def plan_of(arguments: argparse.Namespace) -> tuple[str, str, sampled_run.Plan]:
     else:
         path = preloading.find(words[0])
         name, title, argv = os.path.basename(path), shlex.join(words), [path, *words[1:]]
-    options = (arguments.load, arguments.seconds, arguments.after, arguments.settle, arguments.ops_from)
-    return name, title, sampled_run.Plan(argv, *options)
+    return name, title, sampled_run.Plan(argv, arguments.seconds, arguments.ops_from)
 
 
 def environment(library: installed.Library) -> Environment:
@@ -137,7 +131,7 @@ def measurer(
     def measure(case: str, name: str) -> Figures:
         numbers[name] += 1
         stem = f"{name}-{numbers[name]}"
-        files = {"out": folder / f"{stem}.out", "err": folder / f"{stem}.err", "load": folder / f"{stem}-load.out"}
+        files = {"out": folder / f"{stem}.out", "err": folder / f"{stem}.err"}
         library = libraries[name]
         env = compiled.littered(environment(library)) if littered else environment(library)
         found, columns = sampled_run.measure(plan, env, library.path, files, f"{case} on {name}")
@@ -156,10 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
     for library in libraries.values():
         preloading.require(plan.argv[0], library.path)
     family.require_children()
-    given = {"load": plan.load, "seconds": plan.seconds} | (
-        {"after": plan.after, "settle": plan.settle} if plan.load else {}
-    )
-    parameters = {key: value for key, value in given.items() if value is not None}
+    parameters = {"seconds": plan.seconds} if plan.seconds else {}
     facts: dict[str, Record] = {name: {"group": NAME, "title": title, "parameters": parameters}}
     folder = measurement.folder_of(NAME, arguments)
     measure = measurer(plan, libraries, folder, arguments.littered)
@@ -194,7 +185,7 @@ def report(found: Results) -> Report:
         pictures=[Picture("", "RSS over time", told, lambda: plots.series(lines))],
         body=[*full],
         full=full,
-        notes=[*notes(rows, facts["parameters"].get("load")), *measurement.remarks(found)],
+        notes=[*notes(rows), *measurement.remarks(found)],
         keeps_tables=False,
         setting=measurement.setting(found),
     )
@@ -216,7 +207,7 @@ def _span(values: Collection[float]) -> str:
     return " to ".join(dict.fromkeys(f"{value:.0f}" for value in (min(values), max(values)))) + " ms"
 
 
-def notes(rows: tables.Rows, load: str | None) -> Iterator[str]:
+def notes(rows: tables.Rows) -> Iterator[str]:
     """What the tables must be read with."""
     every = [(name, number, run) for name, by_round in rows.items() for number, run in by_round.items()]
     runs = [run for _, _, run in every]
@@ -232,8 +223,6 @@ def notes(rows: tables.Rows, load: str | None) -> Iterator[str]:
             f"The sum of up to {most} processes. RSS counts what they share once for each; PSS counts it once. "
             f"Processes that lived shorter than {_span([run['looked_every_ms'] for run in runs])} may be missing."
         )
-    if load:
-        yield "time: of the load. Memory: from the program's start to its end, idle times included."
     if remarks := [f"{name}, round {number}: {remark}." for name, number, run in every for remark in run["remarks"]]:
         yield bullets(remarks)
     if others := sorted({file for run in rows.get(SYSTEM, {}).values() for file in run["mapped"]}):

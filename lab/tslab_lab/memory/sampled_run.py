@@ -1,4 +1,4 @@
-"""One run of a program whose memory is sampled: alone until it ends, for so many seconds, or under a load."""
+"""One run of a program whose memory is sampled: until it ends, or for so many seconds."""
 
 import contextlib
 import dataclasses
@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tslab_lab.base import processes
@@ -25,14 +25,11 @@ _STOPPED = (0, -signal.SIGTERM, 128 + signal.SIGTERM)  # how a program ends that
 @dataclasses.dataclass(frozen=True)
 class Plan:
     argv: list[str]
-    load: str | None = None  # a command for the shell
     seconds: float | None = None
-    after: float = 1.0
-    settle: float = 2.0
     pattern: re.Pattern[str] | None = None  # that finds the operations a second in what was written
 
 
-Files = dict[str, Path]  # for what is written: out and err of the program, load
+Files = dict[str, Path]  # for what is written: out and err
 
 
 class Watch:
@@ -51,17 +48,15 @@ class Watch:
             self._poll.unregister(file)
             os.close(file)
 
-    def until(self, files: Collection[int], deadline: float | None = None) -> int | None:
-        """The first of these that has ended; None when it was time."""
+    def until(self, file: int, deadline: float | None) -> bool:
+        """Whether it has ended; else it was time."""
         while True:
             now = time.monotonic()
             if deadline is not None and now >= deadline:
-                return None
+                return False
             due = self._sampler.due if deadline is None else min(self._sampler.due, deadline)
-            ended = {file for file, _ in self._poll.poll(max(0, due - now) * 1000)}
-            for file in files:
-                if file in ended:
-                    return file
+            if file in {file for file, _ in self._poll.poll(max(0, due - now) * 1000)}:
+                return True
             now = time.monotonic()
             if now >= self._sampler.due:
                 self._sampler.tick(now)
@@ -85,28 +80,6 @@ def _stop(process: subprocess.Popen[bytes], file: int) -> list[str]:
     return [f"it did not end within {_STOP_SECONDS} s of SIGTERM, and was killed"]
 
 
-def _load(command: str, program: int, watch: Watch, sampler: Sampler, output: Path, who: str) -> float:
-    """Runs the load. Returns how long it took."""
-    argv = ["/bin/sh", "-c", command]
-    with open(output, "wb") as out, processes.started(argv, processes.environment(), out, subprocess.STDOUT) as process:
-        start = time.monotonic()
-        sampler.others = (process.pid,)
-        with watch.on(process) as load:
-            if watch.until([program, load]) == program:
-                raise processes.Failure(f"{who} ended before the load was over.{_words(output, 'The load')}")
-        seconds = time.monotonic() - start
-        _reap(process)
-    sampler.others = ()
-    if process.returncode != 0:
-        how = processes.how_it_ended(process.returncode)
-        raise processes.Failure(f"The load of {who} {how}.{_words(output, 'The load')}")
-    return seconds
-
-
-def _words(path: Path, whose: str) -> str:
-    return f" {whose}'s last words:\n{processes.tail(path)}"
-
-
 def _last_words(files: Sequence[Path]) -> str:
     """Of the first file in which there are any."""
     written = [path for path in files if path.exists() and path.stat().st_size]
@@ -114,22 +87,15 @@ def _last_words(files: Sequence[Path]) -> str:
 
 
 def _follow(
-    plan: Plan, process: subprocess.Popen[bytes], sampler: Sampler, watch: Watch, files: Files, who: str
+    plan: Plan, process: subprocess.Popen[bytes], sampler: Sampler, watch: Watch
 ) -> tuple[float | None, bool, list[str]]:
     """Sees the program through. Returns (seconds that the work took, whether it was made to end, remarks)."""
     start = time.monotonic()
     with watch.on(process) as program:
-        deadline = start + plan.seconds if plan.seconds else None
-        work = None
-        if plan.load:
-            if watch.until([program], start + plan.after):
-                return None, False, [f"it ended within {plan.after:g} s, before the load began"]
-            work = _load(plan.load, program, watch, sampler, files["load"], who)
-            deadline = time.monotonic() + plan.settle
-        if watch.until([program], deadline):
-            return work or time.monotonic() - start, False, []
+        if watch.until(program, start + plan.seconds if plan.seconds else None):
+            return time.monotonic() - start, False, []
         sampler.tick(time.monotonic(), last=True)
-        return work, True, _stop(process, program)
+        return None, True, _stop(process, program)
 
 
 def _left_behind(count: int) -> list[str]:
@@ -155,7 +121,7 @@ def measure(
             sampler = Sampler(process.pid, start, str(library) if library else None)
             used = time.process_time()
             try:
-                work, stopped, said = _follow(plan, process, sampler, Watch(sampler), files, who)
+                work, stopped, said = _follow(plan, process, sampler, Watch(sampler))
                 seconds = time.monotonic() - start
                 used = time.process_time() - used
                 usage = _reap(process)
@@ -172,13 +138,11 @@ def measure(
         if not stopped and seconds < _AT_ONCE_SECONDS:
             raise processes.Failure(f"{who} {how} at once.{_last_words(words)}")
         remarks += [] if said else [f"it {how}"]
-    if plan.load and work is None:
-        raise processes.Failure(f"{who}: {said[0]}.{_last_words(words)}")
     if not sampler.rows:
         raise processes.Failure(f"{who} ended before its memory could be read even once.")
     _require_served(sampler, library, seconds, who)
     columns = {name: list(column) for name, column in zip(COLUMNS, zip(*sampler.rows))}
-    figures = operations.told(plan.pattern, [files["out"], files["load"], files["err"]])
+    figures = operations.told(plan.pattern, [files["out"], files["err"]])
     figures |= {"run_seconds": work and round(work, 4), "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 4)}
     figures |= {"system_seconds": round(usage.ru_stime, 4), "faults": usage.ru_minflt + usage.ru_majflt}
     figures |= {"exit_code": code, "stopped": stopped, "remarks": remarks, "processes": sampler.most}

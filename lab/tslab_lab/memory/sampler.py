@@ -81,7 +81,6 @@ class Sampler:
         self.mapped: set[str] = set()  # by the program
         self.looked = False  # whether there was time for it
         self._rollup_cost = 0.0  # for each KiB of RSS: what is dear is known before it is done
-        self.others: tuple[int, ...] = ()  # children of ours that are not the program's
         self._statm = Pace(start, *STATM)
         self._rollups = Pace(start + _FIRST_ROLLUP_SECONDS, *ROLLUP)
         self._family = Pace(start, *FAMILY)
@@ -126,7 +125,7 @@ class Sampler:
         expected = self._rollup_cost * sums[0]
         if last or (now >= self._rollups.due and self._rollups.affords(now, expected)):
             details = self._read_rollups()
-            family.bury_orphans((self._pid, *self.others))
+            family.bury_orphans((self._pid,))
             cost = self._cost()
             self._rollup_cost = cost / max(1, sums[0])
             self._rollups.done(now, cost)
