@@ -2,10 +2,8 @@
 
 import json
 import math
-import signal
-import subprocess
 
-from lab_test import ONE_PLACE, ROOT, TIMEOUT, LabTest, main
+from lab_test import ONE_PLACE, ROOT, LabTest, main
 from tslab_lab.estimates import intervals, medians
 from tslab_lab.report import tables
 from tslab_lab.results import measures, standings
@@ -116,27 +114,6 @@ class Bench(LabTest):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("bad takes no part in bulk64-1k-fifo: bulk64-1k-fifo on bad died of SIGABRT", done.stdout)
             self.assertIn(words, (self.own / words[:4] / "results.jsonl").read_text())
-
-    def test_an_interrupt_leaves_what_was_complete(self):
-        words = ("bench", "pair:operations=1000000", "replace", "--quick", "--rounds", "500")
-        argv = self.lab_argv(
-            *words, "--allocators", "glibc,tslab", "--library", self.library, "--output", self.own / "out"
-        )
-        process = subprocess.Popen(
-            argv, env=self.environment, cwd=self.own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        for line in process.stdout:
-            if line.startswith("round 2 of"):
-                break
-        process.send_signal(signal.SIGINT)
-        text, error = process.communicate(timeout=TIMEOUT)
-        self.assertEqual(process.returncode, 130, error)
-        self.assertIn("interrupted; what was complete is shown", error)
-        self.assertIn("Time per operation, ns", text)
-        *_, footer = self.lines()
-        self.assertEqual((footer["kind"], footer["complete"]), ("footer", False))
-        self.assertGreaterEqual(footer["rounds"], 2)
-        self.assert_nothing_left()
 
 
 if __name__ == "__main__":

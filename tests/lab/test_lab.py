@@ -86,12 +86,6 @@ class Results(LabTest):
         self.assertEqual([len(x) for x in (found.runs, found.series, found.latency, found.failures)], [1, 1, 1, 1])
         self.assertEqual((found.footer["rounds"], found.footer["complete"]), (1, False))
 
-    def test_a_writer_that_was_killed_leaves_what_it_wrote(self):
-        self.writer().run("pair", "glibc", 1, {"seconds": 1})
-        with (self.own / "run/results.jsonl").open("a") as file:
-            file.write('{"kind": "run", "case": "pa')
-        self.assertEqual(len(storage.read(self.own / "run").runs), 1)
-
 
 class Honesty(LabTest):
     def marks(self, rounds=10, changed=False, busy=0.0, strict=False):

@@ -6,7 +6,6 @@ import unittest
 
 from lab_test import main
 from tslab_lab import cli
-from tslab_lab.base import machine
 from tslab_lab.campaign import plan, raw
 from tslab_lab.results import merging, published, storage
 
@@ -69,10 +68,6 @@ class Ages(unittest.TestCase):
         self.assertEqual(
             str(age("matrix", 61, 60, True)), "measured 61 changes of the engine ago, at most 60; it says so"
         )
-
-    def test_the_engine_decides_not_the_commit(self):
-        self.assertEqual(published._changes_since(f"| tslab | {'0' * 40}, engine {machine.engine()} |"), 0)
-        self.assertIsNone(published._changes_since(f"| tslab | {'0' * 40}, engine {'0' * 12} |"))
 
 
 if __name__ == "__main__":

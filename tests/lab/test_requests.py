@@ -5,23 +5,6 @@ import json
 
 from lab_test import ROOT, LabTest, main
 
-# A library to preload as if it were tslab.
-DIES_IN_THE_MIDDLE = """
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-void *__libc_malloc(size_t size);
-static int count;
-extern char *program_invocation_short_name;
-void *malloc(size_t size)
-{
-    if (size == 8192 && strcmp(program_invocation_short_name, "server") == 0 && ++count == 40) abort();
-    return __libc_malloc(size);
-}
-void __libc_free(void *start);
-void free(void *start) { __libc_free(start); }
-"""
-
 
 class RequestsTest(LabTest):
     def words(self, *options):
@@ -106,15 +89,6 @@ class Command(RequestsTest):
         self.assertEqual((load["requests"], load["workers"], "scattered" in found), (1200, 4, False))
         for (run,) in found["server"].values():
             self.assertEqual((run["server"]["wall"]["count"], run["server"]["workers_used"]), (1200, 4))
-
-
-class Refusals(RequestsTest):
-    def test_a_server_that_dies_is_told(self):
-        library = self.compiled(DIES_IN_THE_MIDDLE)
-        done = self.command("--preset", "study", "--library", library, "--allocators", "tslab")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("server fails on tslab never: the server on tslab never died of SIGABRT.", done.stderr)
-        self.assertEqual(list(self.temporary.iterdir()), [])
 
 
 if __name__ == "__main__":

@@ -15,11 +15,6 @@ class Histograms(unittest.TestCase):
             self.assertEqual(found, [bucket - 1, bucket, bucket, bucket + 1])
         self.assertEqual((bucket_of(0), bucket_of(1), bucket_of(10)), (0, 0, 231))  # ln 10 / ln 1.01 = 231.4
 
-    def test_percentiles_are_right_to_half_a_percent(self):
-        found = Histogram.of([1000 * i for i in range(1, 20_001)])
-        for share in (0.5, 0.9, 0.99, 0.999):
-            self.assertAlmostEqual(found.percentile_ns(share) / (20_000_000 * share), 1, delta=0.0051)
-
     def test_a_percentile_needs_ten_values_beyond_it(self):
         cases = ((1000, 0.99, True), (999, 0.99, False), (10_000, 0.999, True), (9999, 0.999, False))
         for count, share, known in cases:
@@ -36,10 +31,6 @@ class Histograms(unittest.TestCase):
     def test_pooled_is_as_if_counted_together(self):
         parts = [[5, 70_000, 900_000], [], [70_010, 2_000_000], [3]]
         self.assertEqual(pooled(map(Histogram.of, parts)), Histogram.of(sum(parts, [])))
-
-    def test_json_there_and_back(self):
-        found = Histogram.of([100, 100, 5_000_000])
-        self.assertEqual(Histogram.from_json(found.to_json()), found)
 
 
 if __name__ == "__main__":

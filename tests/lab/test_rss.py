@@ -47,12 +47,6 @@ print(json.dumps({"operations": 1000, "seconds": 0.5}))
 
 
 class Series(LabTest):
-    def test_area_and_mean(self):
-        self.assertEqual(series.area([0, 1000, 3000], [0, 10, 10]), 25)
-        self.assertEqual(series.mean([0, 1000, 3000], [0, 10, 10]), 25 / 3)
-        self.assertEqual(series.mean([500, 500], [4, 6]), 5)
-        self.assertEqual((series.area([7], [3]), series.mean([7], [3])), (0, 3))
-
     def test_p95_is_of_time_not_of_samples(self):
         times = list(range(0, 1010, 10))
         self.assertEqual(series.p95(times, list(range(101))), 95)

@@ -13,9 +13,8 @@ from pathlib import Path
 import lab_test
 from tslab_lab.allocators import installed
 from tslab_lab.base import processes
-from tslab_lab.estimates import histogram
-from tslab_lab.workloads import catalogue, named
 from tslab_lab.workloads import compiled as build
+from tslab_lab.workloads import named
 
 # What is smaller than the default in a run that takes a few milliseconds, beside the amount of work.
 SMALL = {
@@ -77,23 +76,6 @@ void free(void *start) { if (start != place) __libc_free(start); }
 void *calloc(size_t count, size_t size) { return now() ? memset(place, 0, size) : __libc_calloc(count, size); }
 #endif
 """
-# Counts the times that it is given, of two actors in turn.
-HISTOGRAM = """
-#include "latency.h"
-int main(int count, char **words)
-{
-    latency_record *records[] = { latency_record_new(), latency_record_new() };
-    for (int i = 1; i < count; i++) {
-        latency_add(&records[i % 2]->kinds[LATENCY_FREE], strtod(words[i], NULL));
-    }
-    printf("{");
-    latency_print_kind(LATENCY_FREE, "\\"found\\": ");
-    printf("}");
-    return 0;
-}
-"""
-
-
 # The least work that shows anything.
 LEAST = {"threads": 40, "scopes": 100, "large": 50, "idle-threads": 20, "fork": 5, "burst-idle": 1, "phase-shift": 2, "scattered": 20,
          "pinning": 1, "buffers": 2}  # fmt: skip
@@ -213,18 +195,6 @@ class Latency(Built):
         for edge in edges:
             place = math.log(edge) / math.log(1.01)
             self.assertAlmostEqual(place, round(place), delta=0.001)
-
-    def test_the_histogram_against_known_answers(self):
-        program = compiled(HISTOGRAM, self.own / "histogram", f"-I{catalogue.SOURCES}", "-DLATENCY=1")
-        times = [0, 0.2, 1, 1.005, 1.02, 20, 20.1, 26.67, 1000, 1000, 1009, 1011, 123456.7, 2.5e9, 1e15]
-        found = json.loads(self.run_on([program, *times]).stdout)["found"]
-        wanted = {}
-        for ns in times:
-            bucket = min(histogram.bucket_of(ns), 2619)
-            wanted[bucket] = wanted.get(bucket, 0) + 1
-        self.assertEqual(found["count"], len(times))
-        self.assertEqual(found["max_ns"], 1e15)
-        self.assertEqual({round(math.log(edge) / math.log(1.01)): count for edge, count in found["buckets"]}, wanted)
 
 
 if __name__ == "__main__":
