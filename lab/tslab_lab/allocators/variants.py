@@ -63,8 +63,10 @@ def build(variants: Collection[Variant], counted: bool) -> None:
         raise processes.Failure("Variants are built from the sources, and this lab was installed without them.")
     sources = {patch: patched(patch) if patch else root for patch in {variant.patch for variant in variants}}
     for variant in {variant.folder: variant for variant in variants}.values():
-        settings = {"CMAKE_BUILD_TYPE": "Release", "TSLAB_INSTALL": "OFF", "TSLAB_TWINS": "OFF"}
-        settings["TSLAB_TESTS"] = "ON" if counted else "OFF"
+        settings = {"CMAKE_BUILD_TYPE": "Release", "TSLAB_INSTALL": "OFF"}
+        settings |= dict.fromkeys(
+            ("TSLAB_TESTS", "TSLAB_TWINS"), "ON" if counted else "OFF"
+        )  # the list of tests wants both
         settings["CMAKE_C_FLAGS"] = f"-D{variant.definition}" if variant.definition else ""
         options = [f"-D{key}={value}" for key, value in settings.items()]
         _run(["cmake", "-S", sources[variant.patch], "-B", variant.folder, "-G", "Ninja", *options])

@@ -1,12 +1,10 @@
 """`lab campaign`: measures everything that README and docs state, piece by piece, and writes the pages of docs/results."""
 
 import argparse
-import contextlib
 import fnmatch
 import importlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,7 @@ from tslab_lab.campaign import plan as plans
 from tslab_lab.campaign.raw import Entry, Raw
 from tslab_lab.display import figures, layout
 from tslab_lab.measure import honesty, measurement
+from tslab_lab.memory import family
 from tslab_lab.report import render
 from tslab_lab.results import merging, published, quoted, storage
 
@@ -35,7 +34,6 @@ DESCRIPTION = (
 )
 FLEETBENCH = measurement.FLEETBENCH
 BUSY_HOURS = 6  # so long it waits for a quiet machine, if --minutes does not end it before
-AT_ONCE_SECONDS, STOP_SECONDS = 5, 60
 TARGETS = ("tslab-malloc", "tslab-malloc-checked", "tslab-static")
 
 
@@ -198,15 +196,14 @@ def measured(piece: plans.Piece, folder: Path, end: float | None) -> Path:
     """Runs the command. Returns the file of its results."""
     if folder.exists():
         shutil.rmtree(folder)  # of an earlier time
-    with subprocess.Popen(argv_of(piece, folder), cwd=quoted.ROOT, stdin=subprocess.DEVNULL) as process:
+    with (
+        family.none_left(),
+        processes.started(argv_of(piece, folder), dict(os.environ), 1, 2, cwd=quoted.ROOT) as process,
+    ):
         try:
             code = process.wait(None if end is None else max(1, end - time.monotonic()))
         except subprocess.TimeoutExpired:
-            _stop(process, 0)
             raise processes.Failure("it was stopped: --minutes are over") from None
-        except KeyboardInterrupt:
-            _stop(process, AT_ONCE_SECONDS)  # the terminal has told it, too
-            raise
     lines = quoted.ROOT / "build/soak/soak.jsonl" if piece.name == plans.SOAK else folder / storage.FILE
     if piece.name == plans.SOAK and code == 0:
         return lines
@@ -214,16 +211,6 @@ def measured(piece: plans.Piece, folder: Path, end: float | None) -> Path:
     if not (footer and footer["complete"]):
         raise processes.Failure(f"it ended with {code} and is not complete")
     return lines
-
-
-def _stop(process: subprocess.Popen[bytes], patience: float) -> None:
-    """Ends it as Ctrl-C does, if it has not ended by itself after `patience` seconds."""
-    for number, seconds in ((None, patience), (signal.SIGINT, STOP_SECONDS), (signal.SIGKILL, None)):
-        if number:
-            process.send_signal(number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(seconds)
-            return
 
 
 def argv_of(piece: plans.Piece, folder: Path) -> list[str]:

@@ -1,12 +1,11 @@
 """Loads of a fixed rate, for `lab latency`: how long requests take from when they are due, so that a server that stalls is
 charged with all that waited meanwhile. The clients run on the system's malloc."""
 
-import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from tslab_lab.base import compiling, places, processes
-from tslab_lab.base.shapes import Bucket, Record
+from tslab_lab.base.shapes import Record
 from tslab_lab.estimates.histogram import Histogram
 from tslab_lab.real import spending
 
@@ -26,32 +25,20 @@ def prepare() -> None:
     compiling.build(_CLIENT, [spending.JOBS / "paced.c"], ["-std=gnu17", "-O2"], ("-lm",))
 
 
-def line(count: int, longest_ns: float, buckets: list[Bucket]) -> Record:
-    """Of a file of results."""
-    return {
-        "operation": OPERATION,
-        "count": count,
-        "max_ns": longest_ns,
-        "timer_ns": 0,
-        "timer": "wall",
-        "buckets": buckets,
-    }
-
-
-def line_of(values_us: Iterable[int]) -> Record:
-    """From times in microseconds."""
-    found = Histogram.of([1000 * value for value in values_us])
-    return line(
-        found.count, found.most_ns, [(found.growth**bucket, count) for bucket, count in sorted(found.buckets.items())]
-    )
+def line_of(values_ns: Collection[int]) -> Record:
+    """Of a file of results, from the times of all requests."""
+    found = Histogram.of(values_ns)
+    buckets = [(found.growth**bucket, count) for bucket, count in sorted(found.buckets.items())]
+    told = {"operation": OPERATION, "count": found.count, "max_ns": found.most_ns, "timer_ns": 0, "timer": "wall"}
+    return told | {"buckets": buckets}
 
 
 def redis(path: str, quick: bool) -> tuple[int, float, Record]:
     """Requests, seconds and the line of a load on the server at this socket."""
     count = REDIS_RATE * SECONDS[quick]
     text = processes.run([_CLIENT, path, REDIS_RATE, count, 20_000], processes.environment(), "the client")
-    found = json.loads(text)
-    return count, found["seconds"], line(count, found["max_ns"], found["buckets"])
+    seconds, *values = text.split()
+    return count, float(seconds), line_of(list(map(int, values)))
 
 
 def nginx(port: int, paths: Iterable[str], quick: bool, directory: Path) -> tuple[int, float, Record]:
@@ -65,7 +52,7 @@ def nginx(port: int, paths: Iterable[str], quick: bool, directory: Path) -> tupl
         raise processes.Failure(f"not every request was answered:\n{text.strip()}")
     rows = [row.split("\t") for row in log.read_text(encoding="ascii").splitlines()]
     begins = [int(row[0]) for row in rows]
-    return count, (max(begins) - min(begins)) / 1e6, line_of([int(row[2]) for row in rows])
+    return count, (max(begins) - min(begins)) / 1e6, line_of([1000 * int(row[2]) for row in rows])
 
 
 def postgres_words(quick: bool) -> list[str]:
@@ -76,4 +63,4 @@ def postgres_words(quick: bool) -> list[str]:
 def postgres(directory: Path) -> Record:
     """The line, of what pgbench wrote: the third word of a row is the time in microseconds from when the transaction was due."""
     rows = [row.split() for file in directory.glob("took*") for row in file.read_text(encoding="ascii").splitlines()]
-    return line_of([int(row[2]) for row in rows])
+    return line_of([1000 * int(row[2]) for row in rows])
