@@ -12,7 +12,7 @@
 #include "os/sink.h"
 #include "report/channel.h"
 #include "report/profile.h"
-#include "report/report_timer.h"
+#include "report/report_signal.h"
 #include "report/statistics.h"
 #include "report/summary.h"
 
@@ -82,7 +82,7 @@ __attribute__((constructor(102))) static void prepare_reports(void)
     if (option_get(OPTION_STATS) != 0 || option_get(OPTION_STATS_SIGNAL) != 0 || option_get(OPTION_EXPORT) != 0) {
         trace.keeps = sink_keep_stderr();
     }
-    report_timer_start(write_report);
+    report_signal_start(write_report);
     if (option_get(OPTION_EXPORT) != 0) {
         channel_start();
     }

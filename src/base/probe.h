@@ -34,7 +34,6 @@ enum limit_kind {
     LIMIT_KIND_EPOCH,
     LIMIT_KIND_SHARED, /* of several epochs together */
     LIMIT_KIND_NO_MEMORY,
-    LIMIT_KINDS
 };
 
 #if TSLAB_PROBES

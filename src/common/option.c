@@ -53,8 +53,11 @@ static bool parse_number(const struct option_row *row, struct slice text, struct
 
 static void tell_number(struct text *text, enum option option, uint64_t number)
 {
-    (void)option;
+    const char *const path = rows[option].kind == KIND_REPORT ? option_path(option) : "";
+    invariant(strlen(path) <= OPTION_PATH_MOST);
     text_number(text, number, 0);
+    text_string(text, path[0] != 0 ? "," : "");
+    text_foreign(text, path);
 }
 
 /* The next of a row's choices, and how much of it stands for itself: capitals stand for a number. */
@@ -168,15 +171,6 @@ static bool parse_report(const struct option_row *row, struct slice text, struct
     return is_number;
 }
 
-static void tell_report(struct text *text, enum option option, uint64_t number)
-{
-    const char *const path = option_path(option);
-    invariant(strlen(path) <= OPTION_PATH_MOST);
-    text_number(text, number, 0);
-    text_string(text, path[0] != 0 ? "," : "");
-    text_foreign(text, path);
-}
-
 static const struct {
     bool (*parse)(const struct option_row *row, struct slice text, struct option_value *value);
     void (*tell)(struct text *text, enum option option, uint64_t number);
@@ -186,7 +180,7 @@ static const struct {
     [KIND_CHOICE] = { parse_choice, tell_choice, "unknown value" },
     [KIND_SIGNAL] = { parse_signal, tell_signal, "not a usable signal" },
     [KIND_LIMITS] = { parse_limits, tell_limits, "not a list of limits" },
-    [KIND_REPORT] = { parse_report, tell_report, "not a number, and a file" },
+    [KIND_REPORT] = { parse_report, tell_number, "not a number, and a file" },
 };
 
 static bool parse_value(enum option option, struct slice text, struct option_value *value)
@@ -279,10 +273,7 @@ static void text_unknown(struct text *text)
 /* What strangers wrote, at most so much of it. */
 static void text_slice(struct text *text, struct slice part, size_t most)
 {
-    char string[OPTION_PATH_MOST + 1] = { 0 };
-    invariant(most < sizeof string);
-    memcpy(string, part.start, min_size(part.length, most));
-    text_foreign(text, string);
+    text_foreign_part(text, part.start, min_size(part.length, most));
 }
 
 /* `full` is the name as the user wrote it, `name` the part of it that names the option. */
@@ -433,30 +424,17 @@ bool option_set(enum option option, const char *value)
     return set_value(option, (struct slice){ value, strlen(value) }, false);
 }
 
-unsigned option_describe_changed(struct text *text)
+void option_describe_changed(struct text *text, const char *head)
 {
-    enum { LINE_COLUMNS = 80 };
-    unsigned changed = 0;
-    size_t line = text->length;
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        if (option_get(i) == rows[i].fallback && load_plain(&path_states[i]) != PATH_SET) {
-            continue;
-        }
-        char buffer[MESSAGE_BYTES];
-        struct text one = { .buffer = buffer, .capacity = sizeof buffer };
-        text_string(&one, rows[i].name);
-        text_string(&one, "=");
-        option_tell(&one, i, option_get(i));
-        invariant(one.length > strlen(rows[i].name) + 1 && one.length < sizeof buffer);
-        if (changed != 0 && text->length - line + 2 + one.length > LINE_COLUMNS) {
+        if (option_get(i) != rows[i].fallback || load_plain(&path_states[i]) == PATH_SET) {
+            text_string(text, head);
+            text_string(text, "  ");
+            text_string(text, rows[i].name);
+            text_string(text, "=");
+            option_tell(text, i, option_get(i));
             text_string(text, "\n");
-            line = text->length;
+            head = "";
         }
-        text_string(text, "  ");
-        text_part(text, one.buffer, one.length);
-        changed++;
     }
-    invariant(changed <= OPTION_COUNT);
-    text_string(text, changed != 0 ? "\n" : "");
-    return changed;
 }

@@ -144,7 +144,7 @@ const char *option_name(enum option option);
 enum { OPTION_TEXT_BYTES = 288 };
 void option_tell(struct text *text, enum option option, uint64_t value);
 
-/* Appends name=value for each option that has not its default, in lines. Returns how many. */
-unsigned option_describe_changed(struct text *text);
+/* Appends a line name=value for each option that has not its default, and before the first of them the head. */
+void option_describe_changed(struct text *text, const char *head);
 
 #endif

@@ -18,12 +18,17 @@ void text_string(struct text *text, const char *string)
     text_part(text, string, strlen(string));
 }
 
+void text_foreign_part(struct text *text, const char *start, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char byte = (unsigned char)start[i];
+        text_part(text, byte < 0x20 || byte == 0x7f ? "?" : start + i, 1);
+    }
+}
+
 void text_foreign(struct text *text, const char *string)
 {
-    for (const char *c = string; *c != 0; c++) {
-        const unsigned char byte = (unsigned char)*c;
-        text_part(text, byte < 0x20 || byte == 0x7f ? "?" : c, 1);
-    }
+    text_foreign_part(text, string, strlen(string));
 }
 
 static void text_spaces(struct text *text, size_t used, unsigned width)

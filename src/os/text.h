@@ -20,6 +20,7 @@ void text_string(struct text *text, const char *string);
 void text_part(struct text *text, const char *start, size_t length);
 /* A string that the program chose. Control characters become question marks, so that it cannot imitate our lines. */
 void text_foreign(struct text *text, const char *string);
+void text_foreign_part(struct text *text, const char *start, size_t length);
 /* A decimal number, right-aligned in width columns. */
 void text_number(struct text *text, uint64_t number, unsigned width);
 /* Bytes in MiB with two decimals, right-aligned in width columns. */

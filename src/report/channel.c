@@ -17,7 +17,7 @@
 #include "os/text.h"
 #include "report/profile.h"
 #include "report/report.h"
-#include "report/report_timer.h"
+#include "report/report_signal.h"
 #include "slab/samples.h"
 #include "thread/thread.h"
 

@@ -217,10 +217,7 @@ static noinline bool print_options(int fd)
 {
     char buffer[2048]; /* all of them, with the longest values */
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
-    text_string(&text, "options that are not default\n");
-    if (option_describe_changed(&text) == 0) {
-        text.length = 0;
-    }
+    option_describe_changed(&text, "options that are not default\n");
     text_send(&text, fd);
     return !text.lost;
 }

@@ -35,12 +35,6 @@ static struct {
     atomic_u64 words[2][SET_WORDS];
 } limits_set = { .lock = LOCK_INIT(RANK_LIMITS) };
 
-noinline void limit_reached(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch)
-{
-    invariant(kind < LIMIT_KINDS);
-    trace_limit(kind, used_bytes, wanted_bytes, epoch);
-}
-
 /* The calling thread's last refusal, and when a line was written; 0: never. The threads of the simulation share their
  * thread-local variables, so they note none. */
 static per_thread struct limit_refusal last_refusal;
@@ -101,12 +95,12 @@ void limit_no_memory(size_t bytes)
     limit_forget_refusal();
     if (refusal.whose != NULL) {
         counter_add_shared(refusal.count, 1);
-        limit_reached(refusal.kind, refusal.used_bytes, refusal.wanted_bytes, refusal.epoch);
+        trace_limit(refusal.kind, refusal.used_bytes, refusal.wanted_bytes, refusal.epoch);
         if (may_tell()) {
             tell_refusal(&refusal, bytes);
         }
     }
-    limit_reached(LIMIT_KIND_NO_MEMORY, limit_footprint() << UNIT_SHIFT, bytes, 0);
+    trace_limit(LIMIT_KIND_NO_MEMORY, limit_footprint() << UNIT_SHIFT, bytes, 0);
 }
 
 static size_t units_of(size_t bytes)
@@ -179,7 +173,7 @@ bool limit_look_at_container(void)
         container_watch = container.left_bytes <= container.limit_bytes >> CLOSE_SHIFT ? WATCH_CLOSELY : WATCH_SOME;
     }
     if (presses && !pressed) {
-        limit_reached(LIMIT_KIND_CONTAINER, container.limit_bytes - container.left_bytes, 0, 0);
+        trace_limit(LIMIT_KIND_CONTAINER, container.limit_bytes - container.left_bytes, 0, 0);
     }
     invariant(!presses || container_watch >= WATCH_SOME);
     store_plain(&limits.container_presses, presses ? 1 : 0);
@@ -210,7 +204,7 @@ static void limit_note(size_t footprint)
     invariant(state <= LIMIT_TOLD);
     if (state == LIMIT_CALM && footprint > soft) {
         store_plain(&limits.state, LIMIT_RAISED);
-        limit_reached(LIMIT_KIND_SOFT, footprint << UNIT_SHIFT, 0, 0);
+        trace_limit(LIMIT_KIND_SOFT, footprint << UNIT_SHIFT, 0, 0);
     } else if (state != LIMIT_CALM && footprint <= soft - (soft >> CALM_SHIFT)) {
         store_plain(&limits.state, LIMIT_CALM);
     }

@@ -48,10 +48,6 @@ static inline size_t limit_footprint(void)
 bool limit_has_room(size_t units);
 bool limit_allows(size_t units);
 
-/* Tells tracers that a limit was reached: bytes in use, bytes that are wanted, and the value of the
- * epoch whose limit it is, or 0. Anywhere. */
-void limit_reached(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch);
-
 /* What a limit has refused. An allocation that is refused may be served yet, for example after a purge. So each thread
  * notes the last refusal only, with the figures of that moment, and it counts if the allocation fails. */
 struct limit_refusal {

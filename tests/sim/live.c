@@ -7,7 +7,7 @@
 #include "memory.h"
 #include "os/os.h"
 #include "report/profile.h"
-#include "report/report_timer.h"
+#include "report/report_signal.h"
 #include "scheduler.h"
 #include "system.h"
 #include "world.h"
@@ -61,7 +61,7 @@ static void make_ready(void)
         memset(&due, 0, sizeof due);
         memset(&trace, 0, sizeof trace); /* what the library's own constructor has done */
         option_values[OPTION_STATS_SIGNAL] = SIGUSR2;
-        report_timer_start(write_report);
+        report_signal_start(write_report);
         ledger()->reports = true;
     }
 }

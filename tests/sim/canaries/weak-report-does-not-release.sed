@@ -1,2 +1,2 @@
-# report/report_timer.c: what a report has written is not released to the next one.
+# report/report_signal.c: what a report has written is not released to the next one.
 s/store_release(&due.is_writing, 0)/store_plain(\&due.is_writing, 0)/

@@ -10,13 +10,13 @@
  *
  * The engine knows none of this: it calls what trace.h names.
  *
- * Threads: any, after report_timer_start. */
-#ifndef TSLAB_REPORT_REPORT_TIMER_H
-#define TSLAB_REPORT_REPORT_TIMER_H
+ * Threads: any, after report_signal_start. */
+#ifndef TSLAB_REPORT_REPORT_SIGNAL_H
+#define TSLAB_REPORT_REPORT_SIGNAL_H
 
 #include "base/atomic.h"
 
-struct report_timer {
+struct report_signal {
     atomic_u32 is_asked; /* a signal came */
     atomic_u32 is_writing;
     atomic_u32 reports; /* how many were written, for %n in paths */
@@ -24,13 +24,13 @@ struct report_timer {
     void (*answer)(void); /* what other processes ask for, by the keeper; NULL: none can */
 };
 
-extern struct report_timer due;
+extern struct report_signal due;
 
 /* Does what the options ask for. The function writes a report, allocates nothing, and takes no lock that is held while
  * it is called. */
-void report_timer_start(void (*write)(void));
+void report_signal_start(void (*write)(void));
 
 /* Writes a report if one is asked for. Outside of all gates and locks. */
-void report_timer_write(void);
+void report_signal_write(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* What is asked for is looked at twice: before the thread claims the right to write, and after, for another thread may
  * have written meanwhile. */
-#include "report/report_timer.h"
+#include "report/report_signal.h"
 
 #include "common/option.h"
 #include "common/trace.h"
@@ -11,14 +11,14 @@
 
 #include <errno.h>
 
-struct report_timer due;
+struct report_signal due;
 
 static bool report_is_asked(void)
 {
     return load_plain(&due.is_asked) != 0;
 }
 
-noinline void report_timer_write(void)
+noinline void report_signal_write(void)
 {
     const int saved = errno;
     uint32_t nobody = 0;
@@ -40,7 +40,7 @@ static void come_by_without_record(void)
     struct front *const front = front_current;
     invariant(front != &front_gone);
     front_current = &front_gone;
-    report_timer_write();
+    report_signal_write();
     if (due.answer != NULL) {
         due.answer();
     }
@@ -60,12 +60,12 @@ static void forget_the_writer(void)
     store_plain(&due.is_writing, 0);
 }
 
-void report_timer_start(void (*write)(void))
+void report_signal_start(void (*write)(void))
 {
     const int number = (int)option_get(OPTION_STATS_SIGNAL);
     invariant(due.write == NULL && write != NULL && trace.after_slow == NULL);
     due.write = write;
-    trace.after_slow = report_timer_write;
+    trace.after_slow = report_signal_write;
     trace.from_keeper = come_by_without_record;
     trace.in_child = forget_the_writer;
     if (number != 0 && os_signal_watch(number, handle)) {
