@@ -28,21 +28,13 @@ struct limit {
 /* What the statistics say of a label. */
 static struct limit limit_of(const char *label)
 {
-    static char report[1 << 20];
-    char start[100];
-    struct limit limit = { 0 };
-    FILE *const file = tmpfile();
-    CHECK(file != NULL);
-    tslab_stats_json(fileno(file));
-    const ssize_t length = pread(fileno(file), report, sizeof report - 1, 0);
-    CHECK(length > 0 && fclose(file) == 0);
-    report[length] = 0;
-    snprintf(start, sizeof start, "{\"label\":\"%s\",\"limit_bytes\":", label);
-    const char *const at = strstr(report, start);
-    CHECK_SAY(at != NULL, "no limit of %s", label);
-    const int read = sscanf(at + strlen(start), "%" SCNu64 ",\"used_bytes\":%" SCNu64 ",\"refusals\":%" SCNu64 "}",
-                            &limit.limit_bytes, &limit.used_bytes, &limit.refusals); /* NOLINT(cert-err34-c) */
-    CHECK(read == 3);
+    static const char *const names[] = { "limit_bytes", "used_bytes", "refusals" };
+    struct limit limit;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "label.%s.%s", label, names[i]);
+        STATUS(tslab_stat_get(name, &(&limit.limit_bytes)[i]), TSLAB_OK);
+    }
     return limit;
 }
 
