@@ -106,6 +106,15 @@ static void forget(const struct object *object)
 {
     map_set(object->start, object->usable, false);
     objects.bytes -= object->usable;
+#if !FUZZ_DROPIN
+    scribble_note(object->start, object->usable);
+#endif
+}
+
+bool object_lives_at(const char *p)
+{
+    const uintptr_t granule = (uintptr_t)p >> GRANULE_SHIFT;
+    return (*map_word(granule << GRANULE_SHIFT) >> granule % WORD_BITS & 1) != 0;
 }
 
 struct object *object_born(void *p, size_t asked, size_t alignment)

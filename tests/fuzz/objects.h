@@ -42,6 +42,13 @@ void object_is_lost(struct object *object);
 /* An object was reallocated to p with `asked` bytes: what it held is still there, as far as both sizes go. */
 void object_moved(struct object *object, void *p, size_t asked);
 
+/* Whether an object has the 16 bytes at p. */
+bool object_lives_at(const char *p);
+
+/* Memory is free now (scribble.c); overwrites all that is so since it was asked last. */
+void scribble_note(char *start, size_t bytes);
+void scribble_all(void);
+
 /* Checks the contents of an object, or of all. */
 void object_check(const struct object *object);
 void objects_check(void);

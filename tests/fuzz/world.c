@@ -332,6 +332,9 @@ static void do_records(void)
         progress->operation = next_record;
         const struct operation operation = operation_decode(records + next_record++ * RECORD_BYTES);
         do_one(&operation);
+#if !FUZZ_DROPIN
+        scribble_all();
+#endif
         if (next_record % LAWS_EVERY == 0) {
             check_laws();
         }

@@ -22,8 +22,6 @@ fuzz/fuzz_replay
 fuzz/fuzz_replay nonsense
 misuse/misuse nonsense
 misuse/security-kinds nonsense
-misuse/scribble nonsense 1 1 1
-misuse/scribble keep 1 0 1
 storms/stress-traffic 0 1
 storms/stress-traffic 1 0
 storms/stress-contend 0 80
