@@ -61,7 +61,7 @@ if(TSLAB_DROPIN)
     file(WRITE ${PROJECT_BINARY_DIR}/tslab "${launcher}")
     install(PROGRAMS ${PROJECT_BINARY_DIR}/tslab TYPE BIN)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/tslab_tools ${PROJECT_SOURCE_DIR}/packaging/monitoring
-            DESTINATION ${CMAKE_INSTALL_DATADIR}/tslab PATTERN __pycache__ EXCLUDE)
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/tslab USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
 endif()
 
 # The manual pages and the completions of shells are made of the sources, where Python is there.
