@@ -105,36 +105,11 @@ TSLAB_API enum tslab_status tslab_epoch_leave(tslab_epoch epoch)
     return thread == NULL ? TSLAB_NOT_INSIDE : scope_leave(thread, epoch.id);
 }
 
-/* The ways to end an epoch. */
-enum ending { BY_CLOSE, BY_RELEASE, BY_ADVANCE };
-
-/* Ends an epoch in one of these ways. After an advance, *value names the next epoch. */
-static int end_epoch(struct thread *thread, enum ending ending, uint64_t *value, bool reclaims,
-                     struct tslab_epoch_report *report)
-{
-    const uint64_t before = *value;
-    int status = TSLAB_INVALID;
-    switch (ending) {
-    case BY_CLOSE:
-        return ending_close(thread, before, reclaims, report);
-    case BY_RELEASE:
-        return ending_release(thread, before, reclaims, report);
-    case BY_ADVANCE:
-        status = scope_advance(thread, value, reclaims, report);
-        invariant((status >= 0) == (*value != before));
-        if (status >= 0) {
-            work_unit_advanced(thread, before, *value);
-        }
-        break;
-    }
-    return status;
-}
-
 /* Reports what keeps an epoch that was closed before. False: the epoch is gone by now. */
-static bool report_what_is_left(tslab_epoch epoch, struct tslab_epoch_report *report)
+static bool report_what_is_left(uint64_t value, struct tslab_epoch_report *report)
 {
     struct tslab_epoch_stats stats;
-    if (tslab_epoch_stats_get(epoch, &stats) != TSLAB_OK) {
+    if (tslab_epoch_stats_get((tslab_epoch){ value }, &stats) != TSLAB_OK) {
         return false;
     }
     *report = (struct tslab_epoch_report){
@@ -145,12 +120,19 @@ static bool report_what_is_left(tslab_epoch epoch, struct tslab_epoch_report *re
     return true;
 }
 
-/* Ends an epoch for a program. */
-static enum tslab_status end_by_hand(enum ending ending, tslab_epoch *epoch, tslab_close_flags flags,
+enum ending { BY_CLOSE, BY_RELEASE, BY_ADVANCE, BY_INSTANCE };
+
+/* Ends an epoch or an instance for a program. After an advance, *value names the next epoch. */
+static enum tslab_status end_by_hand(enum ending ending, uint64_t *value, tslab_close_flags flags,
                                      struct tslab_epoch_report *report)
 {
+    const uint64_t before = *value;
+    const bool is_instance = instance_root(before) != NULL, reclaims = (flags & TSLAB_CLOSE_RECLAIM) != 0;
+    if (ending == BY_INSTANCE && !is_instance) {
+        return TSLAB_STALE;
+    }
     /* The end of an instance's root alone would leave the other epochs of the instance behind. */
-    if (instance_root(epoch->id) != NULL || (flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
+    if ((ending != BY_INSTANCE && is_instance) || (flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
         return TSLAB_INVALID;
     }
     struct thread *thread = current_thread_get();
@@ -158,12 +140,18 @@ static enum tslab_status end_by_hand(enum ending ending, tslab_epoch *epoch, tsl
         return TSLAB_NO_MEMORY;
     }
     const int saved = errno;
-    struct tslab_epoch_report made;
-    const bool reclaims = (flags & TSLAB_CLOSE_RECLAIM) != 0;
-    const int status = end_epoch(thread, ending, &epoch->id, reclaims, report == NULL ? NULL : &made);
+    struct tslab_epoch_report made, *const wanted = report == NULL ? NULL : &made;
+    const int status = ending == BY_CLOSE     ? ending_close(thread, before, reclaims, wanted)
+                       : ending == BY_RELEASE ? ending_release(thread, before, reclaims, wanted)
+                       : ending == BY_ADVANCE ? scope_advance(thread, value, reclaims, wanted)
+                                              : instance_close(thread, before, reclaims, wanted);
+    invariant((ending == BY_ADVANCE && status >= 0) == (*value != before));
+    if (*value != before) {
+        work_unit_advanced(thread, before, *value);
+    }
     current_thread_put(thread);
     errno = saved;
-    if (report != NULL && (status >= 0 || (status == TSLAB_CLOSED && report_what_is_left(*epoch, &made)))) {
+    if (report != NULL && (status >= 0 || (status == TSLAB_CLOSED && report_what_is_left(before, &made)))) {
         *report = made;
     }
     return (enum tslab_status)status;
@@ -172,19 +160,19 @@ static enum tslab_status end_by_hand(enum ending ending, tslab_epoch *epoch, tsl
 TSLAB_API enum tslab_status tslab_epoch_close(tslab_epoch epoch, tslab_close_flags flags,
                                               struct tslab_epoch_report *report)
 {
-    return end_by_hand(BY_CLOSE, &epoch, flags, report);
+    return end_by_hand(BY_CLOSE, &epoch.id, flags, report);
 }
 
 TSLAB_API enum tslab_status tslab_epoch_release(tslab_epoch epoch, tslab_close_flags flags,
                                                 struct tslab_epoch_report *report)
 {
-    return end_by_hand(BY_RELEASE, &epoch, flags, report);
+    return end_by_hand(BY_RELEASE, &epoch.id, flags, report);
 }
 
 TSLAB_API enum tslab_status tslab_epoch_advance(tslab_epoch *epoch, tslab_close_flags flags,
                                                 struct tslab_epoch_report *report)
 {
-    return epoch == NULL ? TSLAB_INVALID : end_by_hand(BY_ADVANCE, epoch, flags, report);
+    return epoch == NULL ? TSLAB_INVALID : end_by_hand(BY_ADVANCE, &epoch->id, flags, report);
 }
 
 /* Allocates in an epoch that is not the thread's innermost one, or whose chunk has no room. */
@@ -325,26 +313,7 @@ TSLAB_API enum tslab_status tslab_instance_limit(tslab_instance instance, size_t
 TSLAB_API enum tslab_status tslab_instance_close(tslab_instance instance, tslab_close_flags flags,
                                                  struct tslab_epoch_report *report)
 {
-    if (instance_root(instance.id) == NULL) {
-        return TSLAB_STALE;
-    }
-    if ((flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
-        return TSLAB_INVALID;
-    }
-    struct thread *thread = current_thread_get();
-    if (thread == NULL) {
-        return TSLAB_NO_MEMORY;
-    }
-    const int saved = errno;
-    struct tslab_epoch_report made;
-    const int status =
-        instance_close(thread, instance.id, (flags & TSLAB_CLOSE_RECLAIM) != 0, report == NULL ? NULL : &made);
-    current_thread_put(thread);
-    errno = saved;
-    if (report != NULL && status >= 0) {
-        *report = made;
-    }
-    return (enum tslab_status)status;
+    return end_by_hand(BY_INSTANCE, &instance.id, flags, report);
 }
 
 /* Units of work. */

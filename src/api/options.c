@@ -10,6 +10,8 @@
 #include "report/profile.h"
 #include "space/limit.h"
 
+#include <string.h>
+
 /* Starts the engine, so that the options are read, and its start does not read them later. */
 static void begin_options(void)
 {
@@ -33,9 +35,7 @@ TSLAB_API enum tslab_status tslab_option_get(const char *name, char *value, size
     if (text.length >= bytes) {
         return TSLAB_INVALID;
     }
-    for (size_t i = 0; i < text.length; i++) {
-        value[i] = buffer[i];
-    }
+    memcpy(value, buffer, text.length);
     value[text.length] = 0;
     return TSLAB_OK;
 }
