@@ -224,7 +224,7 @@ TSLAB_API int mallopt(int parameter, int value)
         store_plain(&before, now);
         store_plain(&option_values[OPTION_PURGE], PURGE_NEVER);
     } else if (value != -1 && load_plain(&before) != NOT_SET) {
-        now = exchange_acquire(&before, NOT_SET);
+        now = swap_acquire(&before, NOT_SET);
         store_plain(&option_values[OPTION_PURGE], now);
     }
     return 1;

@@ -60,8 +60,8 @@ extern _Thread_local uint64_t counted[COUNTED_MOST];
 #define store_seq_cst(p, v)                                                                                            \
     (ATOMIC_POINT(), ATOMIC_COUNT(COUNTED_STORE), atomic_store_explicit((p), (v), memory_order_seq_cst))
 
-#define exchange_acquire(p, v) (ATOMIC_RMW_POINT(), atomic_exchange_explicit((p), (v), memory_order_acquire))
-#define exchange_seq_cst(p, v) (ATOMIC_RMW_POINT(), atomic_exchange_explicit((p), (v), memory_order_seq_cst))
+#define swap_acquire(p, v) (ATOMIC_RMW_POINT(), atomic_exchange_explicit((p), (v), memory_order_acquire))
+#define swap_seq_cst(p, v) (ATOMIC_RMW_POINT(), atomic_exchange_explicit((p), (v), memory_order_seq_cst))
 
 #define fetch_add_seq_cst(p, v) (ATOMIC_RMW_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_seq_cst))
 #define fetch_sub_seq_cst(p, v) (ATOMIC_RMW_POINT(), atomic_fetch_sub_explicit((p), (v), memory_order_seq_cst))

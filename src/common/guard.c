@@ -246,7 +246,7 @@ void *zero_size_object(const void *p)
 void *zero_size_end(void *p)
 {
     _Atomic(void *) *const place = zero_size_place(p);
-    return place == NULL ? p : object_or_end(exchange_acquire(place, NULL), p);
+    return place == NULL ? p : object_or_end(swap_acquire(place, NULL), p);
 }
 
 #endif

@@ -123,7 +123,7 @@ bool hold_make_idle(struct hold *hold)
     const struct epoch *const epoch = hold->epoch;
     invariant(load_plain(&hold->holder) != HOLD_IDLE && hold->real == hold);
     invariant(hold->nested == 0);
-    (void)exchange_seq_cst(&hold->holder, HOLD_IDLE);
+    (void)swap_seq_cst(&hold->holder, HOLD_IDLE);
     return epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_CLOSED;
 }
 

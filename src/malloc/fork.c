@@ -311,7 +311,7 @@ static void after_fork_child(void)
 noinline void fork_watch(void)
 {
     /* pthread_atfork may allocate, and must not come here again from there. */
-    if (load_relaxed(&forking.is_watched) == 0 && exchange_acquire(&forking.is_watched, 1) == 0 &&
+    if (load_relaxed(&forking.is_watched) == 0 && swap_acquire(&forking.is_watched, 1) == 0 &&
         pthread_atfork(before_fork, after_fork_parent, after_fork_child) != 0) {
         store_relaxed(&forking.is_watched, 0);
     }

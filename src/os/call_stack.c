@@ -165,7 +165,7 @@ static _Noreturn void faulted(int number)
 /* uncounted: only the checked libraries call it */
 bool backtrace_begin(void)
 {
-    if (!BACKTRACES || exchange_acquire(&faulting.is_on, 1) != 0) {
+    if (!BACKTRACES || swap_acquire(&faulting.is_on, 1) != 0) {
         return false;
     }
     struct sigaction action = { .sa_handler = faulted, .sa_flags = SA_ONSTACK };

@@ -143,7 +143,7 @@ bool chunk_free_other(void *p)
     atomic_u8 *const code = size_code_at(p);
     uint32_t granules = 0;
     if (likely((uintptr_t)p % GRANULE_BYTES == 0)) {
-        granules = size_code_granules(exchange_seq_cst(code, 0));
+        granules = size_code_granules(swap_seq_cst(code, 0));
     }
     if (unlikely(granules == 0)) {
         misuse_no_object(p);

@@ -145,12 +145,12 @@ static void partial_harvest(struct partial_list *partial, uint32_t queue, struct
         /* The order is the protocol: the link, then the flag, then the word. A thread that sets the flag later pushes
          * the slab again. A thread that found it set earlier relies on the look that follows. */
         queue = load_relaxed(&revisit_of(slab)->queue_next);
-        (void)exchange_seq_cst(&revisit_of(slab)->queued, 0);
+        (void)swap_seq_cst(&revisit_of(slab)->queued, 0);
         const uint32_t word = load_seq_cst(&slab->word);
         if (is_evaluable(word)) {
             if (partial_of(word) == partial) {
                 partial_evaluate_locked(partial, slab, word, after);
-            } else if (exchange_seq_cst(&revisit_of(slab)->queued, 1) == 0) {
+            } else if (swap_seq_cst(&revisit_of(slab)->queued, 1) == 0) {
                 /* The slab was recycled and belongs to another list. A free in its new life may have relied on the
                  * flag, so the slab is not dropped: it waits on the list `followed`. Where another thread has set the
                  * flag again, that thread makes sure of the look. */
@@ -190,7 +190,7 @@ static void partial_look(struct run *slab, struct afterwards *after)
             partial_evaluate_locked(partial, slab, now, after);
         }
     } else {
-        if (exchange_seq_cst(&revisit_of(slab)->queued, 1) != 0) {
+        if (swap_seq_cst(&revisit_of(slab)->queued, 1) != 0) {
             return; /* another thread will look */
         }
         counter_add_shared(&partial_counters[partial->class].queued, 1);
@@ -224,7 +224,7 @@ static void partial_settle(struct afterwards *after)
             struct run *slab = after->followed;
             const uint32_t next = load_relaxed(&revisit_of(slab)->queue_next);
             after->followed = next == 0 ? NULL : &arena.runs[next];
-            (void)exchange_seq_cst(&revisit_of(slab)->queued, 0);
+            (void)swap_seq_cst(&revisit_of(slab)->queued, 0);
             partial_look(slab, after);
         } else {
             return;
@@ -301,7 +301,7 @@ void partial_detach(struct run *slab)
     lock_acquire(&partial->lock);
     /* First FULL, then a look at the bits. A give writes its bits, then reads the word. One of the two sees the other.
      */
-    (void)exchange_seq_cst(&slab->word, word);
+    (void)swap_seq_cst(&slab->word, word);
     partial_evaluate_locked(partial, slab, word, &after);
     partial_unlock(partial, &after);
     partial_settle(&after);

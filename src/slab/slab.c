@@ -96,7 +96,7 @@ uint64_t slab_take(struct run *slab, const struct class_geometry *geometry, unsi
     if (load_relaxed(&slab->bitmap[word]) == 0) {
         return 0;
     }
-    const uint64_t taken = exchange_acquire(&slab->bitmap[word], 0);
+    const uint64_t taken = swap_acquire(&slab->bitmap[word], 0);
     invariant((taken & ~class_word_mask(geometry, word)) == 0);
     if (taken == class_word_mask(geometry, word)) {
         (void)fetch_sub_relaxed(&slab->full, 1);

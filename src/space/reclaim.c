@@ -286,7 +286,7 @@ atomic_u32 reclaim_is_kept;
 
 noinline void reclaim_wake(void)
 {
-    const uint32_t waits = exchange_seq_cst(&reclaim_waits, 0);
+    const uint32_t waits = swap_seq_cst(&reclaim_waits, 0);
     invariant(waits <= RECLAIM_SLEEPS);
     if (waits == RECLAIM_SLEEPS) {
         os_futex_wake_one(&reclaim_waits);

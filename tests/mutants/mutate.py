@@ -19,13 +19,13 @@ TOKEN = re.compile(
     re.S | re.M | re.X,
 )
 
-ATOMIC = re.compile(r"(load|store|exchange|cas|fetch_[a-z]+)_(relaxed|acquire|release|acq_rel|seq_cst)")
+ATOMIC = re.compile(r"(load|store|swap|cas|fetch_[a-z]+)_(relaxed|acquire|release|acq_rel|seq_cst)")
 
 # Pointers of types that the macros do not know are loaded and stored by C's own names.
 PLAIN = re.compile(r"atomic_\w+_explicit")
 PLAIN_ORDERS = {"memory_order_acquire": "memory_order_relaxed", "memory_order_release": "memory_order_relaxed"}
 
-# The orders that are one step weaker, by kind of operation; an exchange and a fetch_... are like a cas.
+# The orders that are one step weaker, by kind of operation; a swap and a fetch_... are like a cas.
 WEAKER = {
     "load": {"seq_cst": ["acquire"], "acquire": ["relaxed"]},
     "store": {"seq_cst": ["release"], "release": ["relaxed"]},

@@ -40,7 +40,7 @@ NOT_INSTRUMENTED static void see(unsigned look, uint32_t value)
 
 /* The tests. */
 
-#define exchange_acq_rel(p, v)  (ATOMIC_POINT(), atomic_exchange_explicit((p), (v), memory_order_acq_rel))
+#define swap_acq_rel(p, v)      (ATOMIC_POINT(), atomic_exchange_explicit((p), (v), memory_order_acq_rel))
 #define fetch_add_acquire(p, v) (ATOMIC_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_acquire))
 #define cas_with_relaxed_failure(p, expected, v)                                                                       \
     (ATOMIC_POINT(),                                                                                                   \
@@ -133,8 +133,8 @@ static void copy_bytes(void)
     BUFFER(T, release_seq_cst, "00 01 10 11", store_release, load_seq_cst) \
     BUFFER(T, seq_cst_acquire, "00 01 10 11", store_seq_cst, load_acquire) \
     BUFFER(T, seq_cst,         "01 10 11",    store_seq_cst, load_seq_cst) \
-    BUFFER(T, modify,          "01 10 11",    exchange_seq_cst, load_seq_cst) \
-    BUFFER(T, modify_acq_rel,  "00 01 10 11", exchange_acq_rel, load_seq_cst) \
+    BUFFER(T, modify,          "01 10 11",    swap_seq_cst, load_seq_cst) \
+    BUFFER(T, modify_acq_rel,  "00 01 10 11", swap_acq_rel, load_seq_cst) \
     BUFFER(T, failed_cas,      "01 10 11",    ignore_cas, look_by_cas) \
     BUFFER(T, weak_failed_cas, "00 01 10 11", ignore_cas, look_by_weak_cas) \
     T(buffer_one_side, 2, "00 01 10 11", (store_seq_cst(X, 1), see(0, load_seq_cst(Y))), \

@@ -1,2 +1,2 @@
 # slab/partial_list.c: a slab that is followed to its new list is not flagged, although it waits on a link of its own.
-s/} else if (exchange_seq_cst(&revisit_of(slab)->queued, 1) == 0) {/} else {/
+s/} else if (swap_seq_cst(&revisit_of(slab)->queued, 1) == 0) {/} else {/

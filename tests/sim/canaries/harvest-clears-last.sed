@@ -1,4 +1,4 @@
 # slab/partial_list.c: a harvest clears the flag after its look: a free in between relies on a look that was.
-/^        (void)exchange_seq_cst(&revisit_of(slab)->queued, 0);/d
+/^        (void)swap_seq_cst(&revisit_of(slab)->queued, 0);/d
 /^        length++;/i\
-        (void)exchange_seq_cst(\&revisit_of(slab)->queued, 0);
+        (void)swap_seq_cst(\&revisit_of(slab)->queued, 0);
