@@ -71,7 +71,7 @@ static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
     }
     bool clean;
     invariant(cursor_start(cursor) == NULL);
-    const uint32_t first = epoch_allows(hold->epoch, CHUNK_UNITS) ? reclaim_take(CHUNK_UNITS, 1, &clean) : 0;
+    const uint32_t first = epoch_allows(hold->epoch, CHUNK_UNITS) ? run_alloc(CHUNK_UNITS, 1, &clean) : 0;
     if (first != 0) {
         chunk_open(cursor, first, hold->epoch->id);
         epoch_add_chunk(hold->epoch);

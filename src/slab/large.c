@@ -121,7 +121,7 @@ void *large_alloc(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
     uint32_t first = 0;
     bool clean;
     if (units != 0 && align != 0 && align <= UINT32_MAX - units) {
-        first = reclaim_take(units, align, &clean);
+        first = run_alloc(units, align, &clean);
     }
     if (first == 0) {
         return NULL;
@@ -248,7 +248,7 @@ void *large_move(void *p, size_t bytes)
     const uint32_t first = run_index(run);
     bool clean = false;
     const uint32_t fresh = units < FRESH_UNITS_MIN ? 0 : depot_take_fresh(wanted, arena_page_up(1));
-    const uint32_t target = fresh != 0 ? fresh : reclaim_take(wanted, arena_page_up(1), &clean);
+    const uint32_t target = fresh != 0 ? fresh : run_alloc(wanted, arena_page_up(1), &clean);
     clean |= fresh != 0;
     large_check(first, units, TAG_LARGE);
     invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY && units <= wanted && first != target);

@@ -24,7 +24,7 @@ bool huge_is_possible(void)
     return load_plain(&arena.is_huge_on_request) != 0;
 }
 
-static bool pays(void)
+static bool pause_is_over(void)
 {
     if (likely(load_plain(&pace.paused_until_ms) == 0)) {
         return true;
@@ -38,14 +38,14 @@ static bool pays(void)
 
 bool huge_claim(void)
 {
-    if (load_plain(&pace.is_filling) != 0 || !pays()) {
+    if (load_plain(&pace.is_filling) != 0 || !pause_is_over()) {
         return false;
     }
     store_plain(&pace.is_filling, 1);
     return true;
 }
 
-static void account(uint64_t start_ms, uint64_t end_ms)
+static void add_debt(uint64_t start_ms, uint64_t end_ms)
 {
     const uint64_t debt_ms = load_plain(&pace.debt_ms) + (end_ms > start_ms ? end_ms - start_ms : 0);
     if (debt_ms > DEBT_MS_MOST) {
@@ -72,7 +72,7 @@ static void fill_claimed(uint32_t first)
     *(volatile char *)start = 0;
     pages_touch_units(first, HUGE_UNITS);
     (void)os_allow_huge(start, bytes, false);
-    account(start_ms, os_now_ms());
+    add_debt(start_ms, os_now_ms());
 }
 
 void huge_fill(uint32_t first)

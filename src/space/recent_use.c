@@ -12,8 +12,8 @@ static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, u
     invariant(now_ms > use->since_ms && use->now.low <= use->now.peak);
     invariant(use->low <= use->top && use->now.peak <= use->top);
     use->peak_before = is_forgotten ? units : use->now.peak;
-    use->again_before = is_forgotten ? 0 : use->now.again;
-    use->came_before = is_forgotten ? 0 : use->now.came;
+    use->reuse_before = is_forgotten ? 0 : use->now.reuse;
+    use->reuse_sum_before = is_forgotten ? 0 : use->now.reuse_sum;
     store_plain(&use->missed, is_forgotten ? 0 : load_plain(&use->missed) / 2);
     use->now = (struct use_window){ .low = units, .peak = units };
     use->since_ms = now_ms;
@@ -24,10 +24,10 @@ static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, u
 }
 
 /* Notes what was freed and is taken again, when the use changes from `before` to `units`. */
-static void note_again(struct recent_use *use, size_t before, size_t units)
+static void note_reuse(struct recent_use *use, size_t before, size_t units)
 {
-    use->now.again = max_size(use->now.again, min_size(units, use->top) - min_size(use->low, units));
-    use->now.came += max_size(min_size(units, use->top), before) - before;
+    use->now.reuse = max_size(use->now.reuse, min_size(units, use->top) - min_size(use->low, units));
+    use->now.reuse_sum += max_size(min_size(units, use->top), before) - before;
     use->low = units > use->top ? units : min_size(use->low, units);
     use->top = max_size(use->top, units);
     invariant(use->low <= units && units <= use->top);
@@ -44,10 +44,10 @@ void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint
     now->low = min_size(now->low, units);
     now->peak = max_size(now->peak, units);
     now->rise = max_size(now->rise, units - now->low);
-    note_again(use, before, units);
+    note_reuse(use, before, units);
     const size_t peak = max_size(now->peak, use->peak_before);
-    invariant(now->low <= units && units <= peak && now->rise <= peak && now->again <= peak);
-    store_plain(&use->again, max_size(now->again, use->again_before));
-    store_plain(&use->came, now->came + use->came_before);
+    invariant(now->low <= units && units <= peak && now->rise <= peak && now->reuse <= peak);
+    store_plain(&use->reuse, max_size(now->reuse, use->reuse_before));
+    store_plain(&use->reuse_sum, now->reuse_sum + use->reuse_sum_before);
     store_plain(&use->below_peak, peak - units);
 }

@@ -16,22 +16,22 @@
 #include <stdint.h>
 
 struct use_window {
-    size_t low;   /* the fewest units that were in use */
-    size_t peak;  /* the most */
-    size_t rise;  /* the most by which they rose */
-    size_t again; /* the most by which they rose after they had fallen by as much */
-    size_t came;  /* the sum of all such rises */
+    size_t low;       /* the fewest units that were in use */
+    size_t peak;      /* the most */
+    size_t rise;      /* the most by which they rose */
+    size_t reuse;     /* the most by which they rose after they had fallen by as much */
+    size_t reuse_sum; /* the sum of all such rises */
 };
 
 struct recent_use {
     struct use_window now;
-    size_t peak_before, again_before, came_before; /* of the window before */
-    uint64_t since_ms;                             /* when this window began */
-    size_t top, low;                               /* the most that was in use lately, and the least after that */
-    atomic_size_t missed;                          /* what was missed, up to the peak */
+    size_t peak_before, reuse_before, reuse_sum_before; /* of the window before */
+    uint64_t since_ms;                                  /* when this window began */
+    size_t top, low;                                    /* the most that was in use lately, and the least after that */
+    atomic_size_t missed;                               /* what was missed, up to the peak */
     /* Of both windows. */
-    atomic_size_t again;
-    atomic_size_t came;
+    atomic_size_t reuse;
+    atomic_size_t reuse_sum;
     atomic_size_t below_peak; /* by how many units the use is lower than its peak */
 };
 

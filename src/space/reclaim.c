@@ -15,7 +15,7 @@ enum {
     RANGE_UNITS_MIN = (1 << 20) / UNIT_BYTES, /* the least that is worth a call, where there is so much */
     STEP_UNITS = RANGE_UNITS_MIN,             /* the most that a malloc or free of a slot purges */
     CALL_UNITS = 4,                           /* what a call of madvise counts as in these at least */
-    HOLD_UNITS = (32 << 20) / UNIT_BYTES,     /* the most that is purged before the lock is free again */
+    LOCKED_UNITS = (32 << 20) / UNIT_BYTES,   /* the most that is purged before the lock is free again */
     TABLES_UNITS = (8 << 20) / UNIT_BYTES,    /* purged units after which the purger looks for long clean runs */
     TABLES_RUNS = 64,                         /* runs that one such look takes at most */
     /* A run that loses its addresses, too, is at least as long as the arena's shortest step and as this fraction of the
@@ -26,11 +26,11 @@ enum {
     BESIDES_SHIFT = 5, /* this fraction of what is in use may wait in any case */
     MISSED_SHIFT = 3,  /* what was missed may wait, up to this fraction of what is in use */
     /* Where there is no keeper. This fraction of what is in use may wait. What the program freed and took again lately
-     * may wait up to the largest of AGAIN_UNITS, what is in use, and this fraction of the sum of all that it took
+     * may wait up to the largest of REUSE_UNITS, what is in use, and this fraction of the sum of all that it took
      * again. */
-    UNKEPT_SHIFT = 2,
-    AGAIN_UNITS = (64 << 20) / UNIT_BYTES,
-    OFTEN_SHIFT = 3,
+    NO_KEEPER_SHIFT = 2,
+    REUSE_UNITS = (64 << 20) / UNIT_BYTES,
+    REUSE_SUM_SHIFT = 3,
 };
 
 struct reclaim_counters reclaim_counters;
@@ -40,7 +40,7 @@ static struct {
     struct lock lock;
     size_t units_since_tables;    /* units purged since the side tables were looked at */
     size_t mistaken_units;        /* purged_lately.mistaken_units at that time */
-    atomic_u64 looked_ms;         /* time of the last look */
+    atomic_u64 checked_ms;        /* time of the last look */
     atomic_u64 resumed_ms;        /* time of the last look that came after a pause, */
     atomic_u64 resumed_before_ms; /* and of the one before */
     atomic_u64 paused_until_ms;   /* end of the pause after a refusal; 0: the system has not refused */
@@ -49,11 +49,11 @@ static struct {
 /* Where there is no keeper, this may be the last time that anybody looks. So beside
  * a little only so much waits: what the program has freed and taken again lately, a share of what is in use, or a huge
  * page, whichever is most. */
-static size_t unkept_units(size_t used)
+static size_t units_without_keeper(size_t used)
 {
-    const size_t often = load_plain(&depot.use.came) >> OFTEN_SHIFT;
-    const size_t again = min_size(load_plain(&depot.use.again), max_size(max_size(AGAIN_UNITS, used), often));
-    return max_size(max_size(HUGE_UNITS, used >> UNKEPT_SHIFT), again);
+    const size_t reuse_sum = load_plain(&depot.use.reuse_sum) >> REUSE_SUM_SHIFT;
+    const size_t reuse = min_size(load_plain(&depot.use.reuse), max_size(max_size(REUSE_UNITS, used), reuse_sum));
+    return max_size(max_size(HUGE_UNITS, used >> NO_KEEPER_SHIFT), reuse);
 }
 
 /* The dirty units that may wait for reuse. What is in use and what waits are together no more than what was in use
@@ -74,7 +74,7 @@ static size_t waiting_units(void)
     case PURGE_NEVER:
         return most;
     default:
-        return min_size((is_kept ? below : min_size(below, unkept_units(used))) + besides, most);
+        return min_size((is_kept ? below : min_size(below, units_without_keeper(used))) + besides, most);
     }
 }
 
@@ -256,11 +256,11 @@ static uint64_t old_for_program_ms(uint64_t now_ms)
     if (load_plain(&reclaim_is_kept) != 0) {
         return 0;
     }
-    if (now_ms - load_plain(&purger.looked_ms) >= delay_ms) {
+    if (now_ms - load_plain(&purger.checked_ms) >= delay_ms) {
         store_plain(&purger.resumed_before_ms, load_plain(&purger.resumed_ms));
         store_plain(&purger.resumed_ms, now_ms);
     }
-    store_plain(&purger.looked_ms, now_ms);
+    store_plain(&purger.checked_ms, now_ms);
     const bool goes_on = now_ms - load_plain(&purger.resumed_ms) < delay_ms;
     return goes_on ? min_size(old_ms(now_ms), load_plain(&purger.resumed_before_ms)) : old_ms(now_ms);
 }
@@ -293,7 +293,7 @@ noinline void reclaim_wake(void)
     }
 }
 
-static bool look(uint64_t now_ms, uint64_t before_ms, size_t most)
+static bool purge_if_needed(uint64_t now_ms, uint64_t before_ms, size_t most)
 {
     const size_t dirty = counter_get(&depot.units[RUN_DIRTY]);
     const uint64_t paused_until_ms = load_plain(&purger.paused_until_ms);
@@ -311,7 +311,7 @@ static bool look(uint64_t now_ms, uint64_t before_ms, size_t most)
     return purged;
 }
 
-static bool has_to_look(void)
+static bool may_need_purge(void)
 {
     return counter_get(&depot.units[RUN_DIRTY]) != 0 || load_plain(&purger.paused_until_ms) != 0;
 }
@@ -320,9 +320,9 @@ void reclaim_step(void)
 {
     reclaim_call();
     limit_look();
-    if (has_to_look()) {
+    if (may_need_purge()) {
         const uint64_t now_ms = os_now_ms();
-        (void)look(now_ms, old_for_program_ms(now_ms), STEP_UNITS);
+        (void)purge_if_needed(now_ms, old_for_program_ms(now_ms), STEP_UNITS);
     }
 }
 
@@ -330,11 +330,11 @@ void reclaim_tick(void)
 {
     reclaim_call();
     limit_look();
-    if (has_to_look()) {
+    if (may_need_purge()) {
         const uint64_t now_ms = os_now_ms(), before_ms = old_for_program_ms(now_ms);
         /* No more than was dirty at the start: other threads may be freeing all the time. */
-        size_t holds = counter_get(&depot.units[RUN_DIRTY]) / HOLD_UNITS;
-        while (look(now_ms, before_ms, HOLD_UNITS) && holds-- != 0) {
+        size_t rounds = counter_get(&depot.units[RUN_DIRTY]) / LOCKED_UNITS;
+        while (purge_if_needed(now_ms, before_ms, LOCKED_UNITS) && rounds-- != 0) {
         }
     }
 }
@@ -342,7 +342,7 @@ void reclaim_tick(void)
 bool reclaim_due(void)
 {
     const uint64_t now_ms = os_now_ms();
-    return has_to_look() && look(now_ms, old_ms(now_ms), HOLD_UNITS);
+    return may_need_purge() && purge_if_needed(now_ms, old_ms(now_ms), LOCKED_UNITS);
 }
 
 /* Purges all runs that may have pages, also those that the system refused. Returns the bytes given to
@@ -367,7 +367,7 @@ size_t reclaim_all(void)
 
 /* No run was long enough. There had been `put_backs` before. For a long one, clean runs also lose their addresses:
  * these count for limits, and absent neighbours are one run. */
-static noinline uint32_t take_at_last(uint32_t n, uint32_t align, uint64_t put_backs, bool *clean)
+static noinline uint32_t alloc_after_purge(uint32_t n, uint32_t align, uint64_t put_backs, bool *clean)
 {
     const bool is_long = n >= LEAVE_UNITS_MIN;
     uint32_t first = 0;
@@ -388,17 +388,17 @@ static noinline uint32_t take_at_last(uint32_t n, uint32_t align, uint64_t put_b
     return first;
 }
 
-uint32_t reclaim_take(uint32_t n, uint32_t align, bool *clean)
+uint32_t run_alloc(uint32_t n, uint32_t align, bool *clean)
 {
     const uint64_t put_backs = counter_get(&depot.put_backs);
     invariant(n != 0 && is_power_of_two(align));
     const uint32_t first = depot_take(n, align, clean);
-    return likely(first != 0) ? first : take_at_last(n, align, put_backs, clean);
+    return likely(first != 0) ? first : alloc_after_purge(n, align, put_backs, clean);
 }
 
-uint32_t reclaim_take_to_fill(uint32_t n, bool *clean)
+uint32_t run_alloc_to_fill(uint32_t n, bool *clean)
 {
     const uint64_t put_backs = counter_get(&depot.put_backs);
     const uint32_t first = depot_take_to_fill(n, clean);
-    return likely(first != 0) ? first : take_at_last(n, 1, put_backs, clean);
+    return likely(first != 0) ? first : alloc_after_purge(n, 1, put_backs, clean);
 }

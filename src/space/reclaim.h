@@ -73,9 +73,9 @@ size_t reclaim_all(void);
 
 /* As depot_take. When no run is long enough, it waits for another purger, which may hold the run that is needed, and
  * purges what is dirty, so that it merges with clean runs. Only then it gives up. */
-uint32_t reclaim_take(uint32_t n, uint32_t align, bool *clean);
+uint32_t run_alloc(uint32_t n, uint32_t align, bool *clean);
 
 /* The same, as depot_take_to_fill. */
-uint32_t reclaim_take_to_fill(uint32_t n, bool *clean);
+uint32_t run_alloc_to_fill(uint32_t n, bool *clean);
 
 #endif

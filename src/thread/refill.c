@@ -47,8 +47,7 @@ static bool attach_slab(struct heap *heap, unsigned class)
         return true;
     }
     bool clean;
-    const uint32_t first =
-        epoch_allows(heap->epoch, geometry->units) ? reclaim_take_to_fill(geometry->units, &clean) : 0;
+    const uint32_t first = epoch_allows(heap->epoch, geometry->units) ? run_alloc_to_fill(geometry->units, &clean) : 0;
     if (first == 0) {
         return false;
     }

@@ -142,7 +142,7 @@ void stock_learn(struct stock *stock, struct stock_class *of_class, uint32_t hea
     const size_t used = counter_get(&depot.units[RUN_USED]) << UNIT_SHIFT;
     const size_t bound = heaps == 1 ? SIZE_MAX : used / STOCK_PART_MOST / heaps;
     const size_t least = used / STOCK_PART / heaps;
-    const size_t most = max_size(min_size(load_plain(&stock->use.again), bound), least);
+    const size_t most = max_size(min_size(load_plain(&stock->use.reuse), bound), least);
     invariant(heaps != 0 && of_class->drained_at <= stock->fetched_bytes);
     const bool lately =
         of_class->drained_bytes != 0 && stock->fetched_bytes - of_class->drained_at <= STOCK_TIMES * stock->limit;

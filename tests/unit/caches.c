@@ -75,7 +75,7 @@ static void cached_is_bounded(void)
     const struct heap *const heap = front_current->heap;
     static size_t stock_most = STOCK_BYTES;
     const size_t used = counter_get(&depot.units[RUN_USED]) << UNIT_SHIFT;
-    stock_most = max_size(stock_most, max_size(load_plain(&heap->stock.use.again), used / 32));
+    stock_most = max_size(stock_most, max_size(load_plain(&heap->stock.use.reuse), used / 32));
     CHECK_SAY(heap->stock.bytes <= stock_most, "%zu bytes are in stock, %zu may be", heap->stock.bytes, stock_most);
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const size_t size = class_geometry[class].size;
