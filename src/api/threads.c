@@ -32,85 +32,85 @@ static int (*libc_thrd_create)(pthread_t *thread, thrd_routine *routine, void *a
 /* What a new thread is to run. It takes a copy and gives the place back before it runs anything else. Places in memory
  * that is allocated are for when there are more threads on their way: a free makes a record for the new thread, which
  * it may never need otherwise. */
-struct errand {
+struct start_routine {
     void *(*routine)(void *);
     thrd_routine *thrd_routine;
     void *argument;
 };
 
-enum { ERRANDS = 64 };
+enum { START_ROUTINES = 64 };
 static struct {
-    struct errand all[ERRANDS];
+    struct start_routine all[START_ROUTINES];
     atomic_u64 taken; /* a bit for each */
-} errands;
+} start_routines;
 
-static struct errand *errand_take(void)
+static struct start_routine *start_routine_take(void)
 {
-    uint64_t taken = load_relaxed(&errands.taken);
+    uint64_t taken = load_relaxed(&start_routines.taken);
     while (~taken != 0) {
         const unsigned i = bit_lowest(~taken);
-        if (cas_acquire(&errands.taken, &taken, taken | (uint64_t)1 << i)) {
-            return &errands.all[i];
+        if (cas_acquire(&start_routines.taken, &taken, taken | (uint64_t)1 << i)) {
+            return &start_routines.all[i];
         }
     }
-    return fast_alloc(sizeof(struct errand));
+    return fast_alloc(sizeof(struct start_routine));
 }
 
-static void errand_give(struct errand *errand)
+static void start_routine_give(struct start_routine *start)
 {
-    const size_t i = (size_t)(errand - errands.all);
-    if (i >= ERRANDS) {
-        fast_free(errand);
+    const size_t i = (size_t)(start - start_routines.all);
+    if (i >= START_ROUTINES) {
+        fast_free(start);
         return;
     }
-    uint64_t taken = load_relaxed(&errands.taken);
+    uint64_t taken = load_relaxed(&start_routines.taken);
     invariant((taken >> i & 1) != 0);
-    while (!cas_release(&errands.taken, &taken, taken & ~((uint64_t)1 << i))) {
+    while (!cas_release(&start_routines.taken, &taken, taken & ~((uint64_t)1 << i))) {
     }
 }
 
 /* The thread was counted before it was made. */
-static struct errand begin_counted(void *argument)
+static struct start_routine begin_counted(void *argument)
 {
-    const struct errand errand = *(const struct errand *)argument;
-    errand_give(argument);
-    invariant(!program_threads_counts_me && (errand.routine == NULL) != (errand.thrd_routine == NULL));
+    const struct start_routine start = *(const struct start_routine *)argument;
+    start_routine_give(argument);
+    invariant(!program_threads_counts_me && (start.routine == NULL) != (start.thrd_routine == NULL));
     if (!current_thread_notice_end()) {
         program_threads_shrink();
     }
-    return errand;
+    return start;
 }
 
 static void *run_counted(void *argument)
 {
-    const struct errand errand = begin_counted(argument);
-    return errand.routine(errand.argument);
+    const struct start_routine start = begin_counted(argument);
+    return start.routine(start.argument);
 }
 
 static int run_counted_thrd(void *argument)
 {
-    const struct errand errand = begin_counted(argument);
-    return errand.thrd_routine(errand.argument);
+    const struct start_routine start = begin_counted(argument);
+    return start.thrd_routine(start.argument);
 }
 
 /* A call of libc's function of one kind or the other. */
 struct creation {
     pthread_t *thread;
     const pthread_attr_t *attributes;
-    struct errand errand;
+    struct start_routine start;
 };
 
 /* NULL: nobody counts the thread. */
-static int create_thread(const struct creation *creation, struct errand *counted)
+static int create_thread(const struct creation *creation, struct start_routine *counted)
 {
-    const struct errand *const errand = &creation->errand;
-    if (errand->thrd_routine == NULL) {
+    const struct start_routine *const start = &creation->start;
+    if (start->thrd_routine == NULL) {
         return counted != NULL
-                   ? company.create(creation->thread, creation->attributes, run_counted, counted)
-                   : company.create(creation->thread, creation->attributes, errand->routine, errand->argument);
+                   ? program_threads.create(creation->thread, creation->attributes, run_counted, counted)
+                   : program_threads.create(creation->thread, creation->attributes, start->routine, start->argument);
     }
     return counted != NULL ? libc_thrd_create(creation->thread, run_counted_thrd, counted)
-                           : libc_thrd_create(creation->thread, errand->thrd_routine, errand->argument);
+                           : libc_thrd_create(creation->thread, start->thrd_routine, start->argument);
 }
 
 /* `refused` is what libc returns where the system has no thread to spare. */
@@ -118,22 +118,22 @@ static int create_counted(const struct creation *creation, int refused)
 {
     const int saved = errno;
     os_thread_comes();
-    struct errand *const errand = heap_serves_malloc ? errand_take() : NULL;
-    if (errand == NULL) {
+    struct start_routine *const start = heap_serves_malloc ? start_routine_take() : NULL;
+    if (start == NULL) {
         return create_thread(creation, NULL);
     }
-    invariant(creation->errand.routine != NULL || creation->errand.thrd_routine != NULL);
-    *errand = creation->errand;
+    invariant(creation->start.routine != NULL || creation->start.thrd_routine != NULL);
+    *start = creation->start;
     (void)current_count();
     program_threads_grow();
-    int error = create_thread(creation, errand);
+    int error = create_thread(creation, start);
     if (error == refused && program_threads_make_room()) {
-        error = create_thread(creation, errand);
+        error = create_thread(creation, start);
     }
     if (error == 0) {
         program_threads_settle();
     } else {
-        errand_give(errand);
+        start_routine_give(start);
         program_threads_shrink();
     }
     errno = saved;
@@ -156,10 +156,10 @@ static void find_functions(void)
 {
     static atomic_u32 are_found;
     if (load_acquire(&are_found) == 0) {
-        company.begins_late = !may_begin_early();
+        program_threads.begins_late = !may_begin_early();
         libc_thrd_create = (int (*)(pthread_t *, thrd_routine *, void *))dlsym(RTLD_NEXT, "thrd_create");
-        company.join = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join");
-        company.create = (program_threads_create *)dlsym(RTLD_NEXT, "pthread_create");
+        program_threads.join = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join");
+        program_threads.create = (program_threads_create *)dlsym(RTLD_NEXT, "pthread_create");
         store_release(&are_found, 1);
     }
 }
@@ -169,7 +169,7 @@ __attribute__((constructor(103))) static void begin_to_count(void)
     find_functions();
     os_watch_threads();
     if (!heap_serves_malloc) {
-        store_plain(&company.is_over, 1);
+        store_plain(&program_threads.is_over, 1);
     } else if (program_threads_keeper_wanted() == KEEPER_BESIDE_THREADS) {
         helper_thread_note();
     }
@@ -179,7 +179,7 @@ TSLAB_API int pthread_create(pthread_t *thread, const pthread_attr_t *attributes
                              void *argument)
 {
     find_functions();
-    if (company.create == NULL) {
+    if (program_threads.create == NULL) {
         return EAGAIN;
     }
     return create_counted(&(struct creation){ thread, attributes, { .routine = routine, .argument = argument } },

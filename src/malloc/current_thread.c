@@ -78,7 +78,7 @@ static void thread_dies(void)
 {
     struct thread *thread = front_current->thread;
     store_plain(&engine.dying, 1);
-    store_plain(&company.is_over, 1);
+    store_plain(&program_threads.is_over, 1);
     (void)lock_ranks_swap(lock_ranks_swap(0) & ~(1u << RANK_GATE));
     if (thread != NULL) {
         front_current = &front_gone;
@@ -219,7 +219,7 @@ __attribute__((constructor(104))) static void program_threads_constructor(void)
         return;
     }
     helper_thread_note();
-    if (!company.begins_late && current_count()) {
+    if (!program_threads.begins_late && current_count()) {
         program_threads_settle();
     }
 }

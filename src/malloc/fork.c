@@ -77,7 +77,7 @@ static void before_fork(void)
     }
     os_signals_hold(&state.signals);
     state.ranks = lock_ranks_swap(0);
-    lock_acquire(&company.lock);
+    lock_acquire(&program_threads.lock);
     if (state.has_streams) {
         os_streams_take();
     }
@@ -252,7 +252,7 @@ static void fork_done(bool in_child, struct epoch *closed)
     if (state.has_streams) {
         os_streams_drop(in_child);
     }
-    lock_release(&company.lock);
+    lock_release(&program_threads.lock);
     if (in_child && front_current->thread != NULL) {
         store_plain(&front_current->thread->number, os_thread_id());
     }

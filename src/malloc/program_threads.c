@@ -18,12 +18,14 @@ enum {
     LIVES_MOST = 8,  /* keepers that may end in that time. After so many, none begins for the rest of it */
 };
 
-struct program_threads company = { .lock = LOCK_INIT(RANK_COMPANY), .create = pthread_create, .join = pthread_join };
+struct program_threads program_threads = { .lock = LOCK_INIT(RANK_PROGRAM_THREADS),
+                                           .create = pthread_create,
+                                           .join = pthread_join };
 per_thread bool program_threads_counts_me;
 
 static bool is_kept(void)
 {
-    return load_seq_cst(&company.is_kept) != 0;
+    return load_seq_cst(&program_threads.is_kept) != 0;
 }
 
 enum keeper_wanted program_threads_keeper_wanted(void)
@@ -37,25 +39,26 @@ static bool should_be_kept(void)
 {
     const enum keeper_wanted wanted = program_threads_keeper_wanted();
     const uint32_t least = wanted == KEEPER_ALWAYS ? 1 : 2;
-    return wanted != KEEPER_NEVER && load_seq_cst(&company.threads) >= least && load_plain(&company.is_barred) == 0 &&
-           load_plain(&company.is_over) == 0 && !TSLAB_SIM;
+    return wanted != KEEPER_NEVER && load_seq_cst(&program_threads.threads) >= least &&
+           load_plain(&program_threads.is_barred) == 0 && load_plain(&program_threads.is_over) == 0 && !TSLAB_SIM;
 }
 
 /* To begin and end a keeper takes longer than to make and join a few threads. Beside threads that come and go so fast,
  * it would have nothing to do. */
 static bool comes_and_goes(void)
 {
-    return load_plain(&company.lives_lately) >= LIVES_MOST && os_ms_since(load_plain(&company.lately_ms)) < LATELY_MS;
+    return load_plain(&program_threads.lives_lately) >= LIVES_MOST &&
+           os_ms_since(load_plain(&program_threads.lately_ms)) < LATELY_MS;
 }
 
 static void count_life(void)
 {
-    invariant(lock_is_held(&company.lock));
-    if (os_ms_since(load_plain(&company.lately_ms)) >= LATELY_MS) {
-        store_plain(&company.lately_ms, os_now_ms());
-        store_plain(&company.lives_lately, 0);
+    invariant(lock_is_held(&program_threads.lock));
+    if (os_ms_since(load_plain(&program_threads.lately_ms)) >= LATELY_MS) {
+        store_plain(&program_threads.lately_ms, os_now_ms());
+        store_plain(&program_threads.lives_lately, 0);
     }
-    store_plain(&company.lives_lately, load_plain(&company.lives_lately) + 1);
+    store_plain(&program_threads.lives_lately, load_plain(&program_threads.lives_lately) + 1);
 }
 
 /* Whether the keeper has to begin or to end. */
@@ -73,7 +76,7 @@ static bool create(size_t stack_bytes)
         return false;
     }
     const bool done = (stack_bytes == 0 || pthread_attr_setstacksize(&attributes, stack_bytes) == 0) &&
-                      company.create(&company.keeper, &attributes, keeper_run, NULL) == 0;
+                      program_threads.create(&program_threads.keeper, &attributes, keeper_run, NULL) == 0;
     (void)pthread_attr_destroy(&attributes);
     return done;
 }
@@ -83,15 +86,15 @@ static bool create(size_t stack_bytes)
 static void start(void)
 {
     struct thread *const thread = front_current->thread;
-    invariant(lock_is_held(&company.lock) && !is_kept());
-    store_seq_cst(&company.is_kept, 1);
+    invariant(lock_is_held(&program_threads.lock) && !is_kept());
+    store_seq_cst(&program_threads.is_kept, 1);
     os_thread_comes();
     if (thread != NULL) {
         scope_pause(thread);
     }
     if (!create(STACK_BYTES) && !create(0)) {
-        store_plain(&company.is_barred, 1);
-        store_seq_cst(&company.is_kept, 0);
+        store_plain(&program_threads.is_barred, 1);
+        store_seq_cst(&program_threads.is_kept, 0);
     }
     if (thread != NULL) {
         (void)scope_resume(thread);
@@ -102,14 +105,14 @@ static void start(void)
 static void end(void)
 {
     int cancelled;
-    invariant(lock_is_held(&company.lock) && is_kept());
+    invariant(lock_is_held(&program_threads.lock) && is_kept());
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled);
     keeper_ask_to_end();
-    (void)company.join(company.keeper, NULL);
+    (void)program_threads.join(program_threads.keeper, NULL);
     helper_thread_wait(load_plain(&keeper.thread));
     keeper_is_gone();
     (void)pthread_setcancelstate(cancelled, NULL);
-    store_seq_cst(&company.is_kept, 0);
+    store_seq_cst(&program_threads.is_kept, 0);
 }
 
 /* A signal handler that forks would wait for the lock of its own thread. The keeper is to have no signals, either. */
@@ -122,7 +125,7 @@ static struct stay enter(void)
 {
     struct stay stay = { .saved = errno };
     os_signals_hold(&stay.signals);
-    lock_acquire(&company.lock);
+    lock_acquire(&program_threads.lock);
     return stay;
 }
 
@@ -136,8 +139,8 @@ static void leave(struct stay stay)
             start();
         }
     }
-    invariant(lock_is_held(&company.lock));
-    lock_release(&company.lock);
+    invariant(lock_is_held(&program_threads.lock));
+    lock_release(&program_threads.lock);
     os_signals_restore(&stay.signals);
     errno = stay.saved;
 }
@@ -151,15 +154,15 @@ void program_threads_settle(void)
 
 void program_threads_grow(void)
 {
-    invariant(load_plain(&company.threads) < UINT32_MAX);
-    if (fetch_add_seq_cst(&company.threads, 1) <= 1) {
-        store_plain(&company.is_barred, 0);
+    invariant(load_plain(&program_threads.threads) < UINT32_MAX);
+    if (fetch_add_seq_cst(&program_threads.threads, 1) <= 1) {
+        store_plain(&program_threads.is_barred, 0);
     }
 }
 
 void program_threads_shrink(void)
 {
-    const uint32_t before = fetch_sub_seq_cst(&company.threads, 1);
+    const uint32_t before = fetch_sub_seq_cst(&program_threads.threads, 1);
     invariant(before != 0);
     (void)before;
     program_threads_settle();
@@ -167,9 +170,9 @@ void program_threads_shrink(void)
 
 void program_threads_clear(void)
 {
-    if (load_seq_cst(&company.threads) == 1 && !is_kept()) {
+    if (load_seq_cst(&program_threads.threads) == 1 && !is_kept()) {
         const struct stay stay = enter();
-        if (load_seq_cst(&company.threads) == 1 && !is_kept()) {
+        if (load_seq_cst(&program_threads.threads) == 1 && !is_kept()) {
             keeper_look_last();
         }
         leave(stay);
@@ -182,17 +185,17 @@ bool program_threads_make_room(void)
         return false;
     }
     const struct stay stay = enter();
-    store_plain(&company.is_barred, 1);
+    store_plain(&program_threads.is_barred, 1);
     leave(stay);
     return true;
 }
 
 void program_threads_is_gone(void)
 {
-    invariant(lock_is_held(&company.lock) && load_plain(&company.threads) >= program_threads_counts_me);
-    store_plain(&company.threads, program_threads_counts_me);
-    store_plain(&company.is_barred, 0);
-    store_plain(&company.is_kept, 0);
-    store_plain(&company.lives_lately, 0);
+    invariant(lock_is_held(&program_threads.lock) && load_plain(&program_threads.threads) >= program_threads_counts_me);
+    store_plain(&program_threads.threads, program_threads_counts_me);
+    store_plain(&program_threads.is_barred, 0);
+    store_plain(&program_threads.is_kept, 0);
+    store_plain(&program_threads.lives_lately, 0);
     keeper_is_gone();
 }

@@ -50,7 +50,7 @@ struct program_threads {
     int (*join)(pthread_t thread, void **result);
 };
 
-extern struct program_threads company;
+extern struct program_threads program_threads;
 
 /* Whether the calling thread counts. */
 extern per_thread bool program_threads_counts_me;

@@ -55,7 +55,7 @@ uint32_t lock_ranks_swap(uint32_t ranks)
 
 bool lock_try(struct lock *lock)
 {
-    invariant(lock->rank >= RANK_COMPANY && lock->rank <= RANK_META);
+    invariant(lock->rank >= RANK_PROGRAM_THREADS && lock->rank <= RANK_META);
     uint32_t word = load_relaxed(&lock->word);
     if ((word & HELD) != 0 || !cas_acquire(&lock->word, &word, word | HELD)) {
         return false;
@@ -91,7 +91,7 @@ static noinline void lock_wait(struct lock *lock)
 
 void lock_acquire(struct lock *lock)
 {
-    invariant(lock->rank >= RANK_COMPANY && lock->rank <= RANK_META);
+    invariant(lock->rank >= RANK_PROGRAM_THREADS && lock->rank <= RANK_META);
     uint32_t word = 0;
     if (unlikely(!cas_acquire(&lock->word, &word, HELD))) {
         lock_wait(lock);

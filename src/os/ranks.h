@@ -19,27 +19,27 @@
 #include <stdint.h>
 
 enum lock_rank {
-    RANK_COMPANY = 1, /* the keeper's start and end */
-    RANK_START,       /* the engine's start */
-    RANK_KEEPER,      /* the keeper's work, against fork */
-    RANK_LAST,        /* the last record */
-    RANK_REGISTRY,    /* the list of threads and heaps */
-    RANK_GATE,        /* a thread's slow operations, against fork */
-    RANK_LABELS,      /* the table of a report */
-    RANK_SWEEP,       /* the sweep for free pages in used slabs */
-    RANK_LIST,        /* a list of partial slabs */
-    RANK_RUNS,        /* the runs of an epoch */
-    RANK_EPOCHS,      /* idle records of epochs */
-    RANK_PURGE,       /* the purger, which gives pages back */
-    RANK_TRAP,        /* trapped runs */
-    RANK_GROWTH,      /* growth of the arena */
-    RANK_DEPOT,       /* empty runs */
-    RANK_EXCHANGE,    /* full trays that wait for any thread */
-    RANK_TRAYS,       /* empty trays */
-    RANK_HANDLES,     /* tables of handles that serve no epoch */
-    RANK_LIMITS,      /* the limits that the program sets */
-    RANK_SAMPLES,     /* sampled objects and their stacks */
-    RANK_META,        /* memory for the engine's own records */
+    RANK_PROGRAM_THREADS = 1, /* the keeper's start and end */
+    RANK_START,               /* the engine's start */
+    RANK_KEEPER,              /* the keeper's work, against fork */
+    RANK_LAST,                /* the last record */
+    RANK_REGISTRY,            /* the list of threads and heaps */
+    RANK_GATE,                /* a thread's slow operations, against fork */
+    RANK_LABELS,              /* the table of a report */
+    RANK_SWEEP,               /* the sweep for free pages in used slabs */
+    RANK_LIST,                /* a list of partial slabs */
+    RANK_RUNS,                /* the runs of an epoch */
+    RANK_EPOCHS,              /* idle records of epochs */
+    RANK_PURGE,               /* the purger, which gives pages back */
+    RANK_TRAP,                /* trapped runs */
+    RANK_GROWTH,              /* growth of the arena */
+    RANK_DEPOT,               /* empty runs */
+    RANK_EXCHANGE,            /* full trays that wait for any thread */
+    RANK_TRAYS,               /* empty trays */
+    RANK_HANDLES,             /* tables of handles that serve no epoch */
+    RANK_LIMITS,              /* the limits that the program sets */
+    RANK_SAMPLES,             /* sampled objects and their stacks */
+    RANK_META,                /* memory for the engine's own records */
 };
 
 #define RANK_BIT(rank) (UINT32_C(1) << (rank))

@@ -45,7 +45,7 @@ static struct counts counts_so_far(void)
 static void say(const char *name, const char *side, size_t operations, struct counts counts)
 {
     printf("%s%s\t%zu\t%lu\t%lu", name, side, operations, counts.of[COUNTED_RMW], counts.of[COUNTED_STORE]);
-    for (size_t rank = RANK_COMPANY; rank < COUNT_OF(rank_names); rank++) {
+    for (size_t rank = RANK_PROGRAM_THREADS; rank < COUNT_OF(rank_names); rank++) {
         if (counts.of[COUNTED_LOCKS + rank] != 0) {
             printf("\t%s %lu", rank_names[rank], counts.of[COUNTED_LOCKS + rank]);
         }

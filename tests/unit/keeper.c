@@ -219,15 +219,15 @@ static int refuse(pthread_t *thread, const pthread_attr_t *attributes, void *(*r
 static void where_no_thread_is_to_be_had(const void *argument)
 {
     (void)argument;
-    company.create = refuse;
+    program_threads.create = refuse;
     refusals = 1; /* a second try, with libc's own stack, succeeds */
     begin_other();
-    CHECK(creations == 2 && load_plain(&company.is_kept) != 0);
+    CHECK(creations == 2 && load_plain(&program_threads.is_kept) != 0);
     end_other();
-    CHECK(load_plain(&company.is_kept) == 0 && load_plain(&company.threads) == 1);
+    CHECK(load_plain(&program_threads.is_kept) == 0 && load_plain(&program_threads.threads) == 1);
     refusals = UINT_MAX;
     begin_other();
-    CHECK(creations == 4 && load_plain(&company.is_kept) == 0);
+    CHECK(creations == 4 && load_plain(&program_threads.is_kept) == 0);
     program_threads_settle(); /* it is not tried again and again */
     burst();
     CHECK(creations == 4 && !program_threads_make_room());
@@ -236,11 +236,11 @@ static void where_no_thread_is_to_be_had(const void *argument)
     CHECK(creations == 4);
     end_other();
     begin_other(); /* another time, another try */
-    CHECK(creations == 5 && load_plain(&company.is_kept) != 0);
+    CHECK(creations == 5 && load_plain(&program_threads.is_kept) != 0);
     /* The program is refused one: the keeper ends, and none comes while there are threads. */
-    CHECK(program_threads_make_room() && load_plain(&company.is_kept) == 0 && !program_threads_make_room());
+    CHECK(program_threads_make_room() && load_plain(&program_threads.is_kept) == 0 && !program_threads_make_room());
     program_threads_settle();
-    CHECK(creations == 5 && load_plain(&company.is_kept) == 0);
+    CHECK(creations == 5 && load_plain(&program_threads.is_kept) == 0);
     end_other();
     begin_other();
     CHECK(creations == 6);
@@ -318,7 +318,7 @@ static void a_look_empties_idle_heaps(const void *argument)
     CHECK(keeper_look(false));
     CHECK(idle->stock.bytes == 0 && hot_runs_units(&idle->hot) == 0);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        CHECK(heap_part(idle, c)->slab == NULL);
+        CHECK(heap_class_of(idle, c)->slab == NULL);
     }
     clock_ms += 300;
     (void)keeper_look(false);

@@ -174,7 +174,7 @@ static void push_in_order(const void *argument)
 static void ranks_order_the_locks(void **state)
 {
     (void)state;
-    for (enum lock_rank low = RANK_COMPANY; low <= RANK_META; low++) {
+    for (enum lock_rank low = RANK_PROGRAM_THREADS; low <= RANK_META; low++) {
         for (enum lock_rank high = low + 1; high <= RANK_META; high++) {
             child_succeeds(take_in_order, (enum lock_rank[]){ low, high }, "");
         }
@@ -198,8 +198,8 @@ static void a_broken_order_is_seen_in_checked_builds(void **state)
     if (!TSLAB_CHECKED) {
         skip();
     }
-    for (enum lock_rank first = RANK_COMPANY; first <= RANK_META; first++) {
-        for (enum lock_rank second = RANK_COMPANY; second <= first; second++) {
+    for (enum lock_rank first = RANK_PROGRAM_THREADS; first <= RANK_META; first++) {
+        for (enum lock_rank second = RANK_PROGRAM_THREADS; second <= first; second++) {
             if (first != RANK_GATE || second != RANK_GATE) {
                 breaks_the_order(take_in_order, first, second);
             }
