@@ -157,7 +157,7 @@ static void free_slot(struct thread *thread, uint32_t tag, void *p)
     }
     if (GUARDED || heap == NULL) {
         heap_use(&thread->heap, class);
-        struct class_counters *const counters = &heap_part(&thread->heap, class)->counters;
+        struct class_counters *const counters = &heap_class_of(&thread->heap, class)->counters;
         counter_add(heap != NULL ? &counters->bypassed_frees : &counters->remote_frees, 1);
         overflow_free_direct(&thread->heap, class, p);
         return;

@@ -92,7 +92,7 @@ static noinline void flush_mixed(unsigned class, void *const *slots, size_t n)
     }
 }
 
-bool flush_is_mixed(unsigned class, void *const *slots, size_t n)
+bool flush_mixes_slabs(unsigned class, void *const *slots, size_t n)
 {
     enum { TURNS_FROM = 2 };
     uint32_t seen[MIXED_WORDS] = { 0 };
@@ -115,7 +115,7 @@ bool flush_is_mixed(unsigned class, void *const *slots, size_t n)
 
 void flush_slots(unsigned class, void *const *slots, size_t n)
 {
-    if (flush_is_mixed(class, slots, n)) {
+    if (flush_mixes_slabs(class, slots, n)) {
         flush_mixed(class, slots, n);
     } else {
         flush_rows(class, slots, n);

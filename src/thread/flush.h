@@ -16,6 +16,6 @@ void flush_slots(unsigned class, void *const *slots, size_t n);
 
 /* Whether the slots of a few slabs take turns among these: several threads made them, and one frees them. False where
  * they are few, or a slab of the class has few slots. */
-bool flush_is_mixed(unsigned class, void *const *slots, size_t n);
+bool flush_mixes_slabs(unsigned class, void *const *slots, size_t n);
 
 #endif

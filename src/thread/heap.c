@@ -90,23 +90,23 @@ unsigned heap_used(const struct heap *heap)
 {
     unsigned most = 0;
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        const unsigned rank = load_plain(&heap->rank[c]);
-        most = rank > most ? rank : most;
+        const unsigned index = load_plain(&heap->class_index[c]);
+        most = index > most ? index : most;
     }
     return most;
 }
 
-/* A fork may cut the thread before the rank is there. Its child finds nothing begun. The first touch is a write. To
+/* A fork may cut the thread before the index is there. Its child finds nothing begun. The first touch is a write. To
  * read memory that was never written maps the page of zeros, and the write after that costs a second fault, for which
  * all processors are interrupted that the process runs on. */
 noinline void heap_use_first(struct heap *heap, unsigned class)
 {
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && heap != &heap_none);
-    const uint8_t rank = (uint8_t)(heap_used(heap) + 1);
-    invariant(rank < CLASS_LIMIT && !heap_uses(heap, class));
-    heap->part[rank].quarters = 0;
-    heap->part[rank].first.tray.length = TRAY_FIRST; /* it may lie in the next page */
-    store_release(&heap->rank[class], rank);
+    const uint8_t index = (uint8_t)(heap_used(heap) + 1);
+    invariant(index < CLASS_LIMIT && !heap_uses(heap, class));
+    heap->classes[index].refill_quarters = 0;
+    heap->classes[index].first.tray.length = TRAY_FIRST; /* it may lie in the next page */
+    store_release(&heap->class_index[class], index);
 }
 
 /* Counting. */
@@ -120,14 +120,14 @@ struct traffic {
 static struct traffic heap_traffic(const struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
-    const uint64_t allocs = heap_served(heap, class), limit = owned_load(&m->limit);
+    const uint64_t allocs = heap_handed_out(heap, class), limit = owned_load(&m->limit);
     void **const places = owned_load(&m->end) - limit;
     const uint64_t slots = (uint64_t)(owned_load(&m->top) - places);
     if (slots > limit) { /* the magazine got another tray meanwhile */
         return (struct traffic){ 0, allocs, allocs };
     }
     /* What is in the magazine, and what left it, but was not put there by a slow path. */
-    const uint64_t frees = slots + allocs + counter_get(&heap_part(heap, class)->moved);
+    const uint64_t frees = slots + allocs + counter_get(&heap_class_of(heap, class)->slots_removed);
     return (struct traffic){ slots, allocs, (int64_t)frees < 0 ? 0 : frees };
 }
 
@@ -147,7 +147,7 @@ static uint64_t never_touched(unsigned class, uint64_t n)
 
 void heap_add_held(const struct heap *heap, unsigned class, struct class_held *held)
 {
-    const struct heap_class *hc = heap_part(heap, class);
+    const struct heap_class *hc = heap_class_of(heap, class);
     if (!heap_uses(heap, class)) {
         return;
     }
@@ -166,12 +166,12 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
 
 uint64_t heap_cached(const struct heap *heap, unsigned class)
 {
-    return heap_uses(heap, class) ? cached_with(heap_part(heap, class), heap_traffic(heap, class).slots) : 0;
+    return heap_uses(heap, class) ? cached_with(heap_class_of(heap, class), heap_traffic(heap, class).slots) : 0;
 }
 
 void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
 {
-    const struct heap_class *hc = heap_part(heap, class);
+    const struct heap_class *hc = heap_class_of(heap, class);
     if (!heap_uses(heap, class)) {
         return;
     }
@@ -201,7 +201,7 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
 
 static bool is_first_tray(const struct heap *heap, unsigned class, const struct tray *tray)
 {
-    return tray == &heap_part(heap, class)->first.tray;
+    return tray == &heap_class_of(heap, class)->first.tray;
 }
 
 /* The bytes that so many slots count in the budget of all caches. */
@@ -236,14 +236,14 @@ static void set_magazine(struct heap *heap, unsigned class, void **places, unsig
     struct magazine *const m = &heap->front.magazine[class];
     change_budget(class, m->limit, limit);
     magazine_set(m, places, limit, slots);
-    owned_set(&heap_part(heap, class)->fresh, UINT64_MAX);
+    owned_set(&heap_class_of(heap, class)->fresh, UINT64_MAX);
 }
 
 void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty)
 {
     heap_use(heap, class);
     if (empty == NULL) {
-        empty = &heap_part(heap, class)->first.tray;
+        empty = &heap_class_of(heap, class)->first.tray;
     }
     const unsigned most = (unsigned)min_size(empty->length, magazine_limit_most(class));
     const unsigned limit = cache_budget_slots(class, heap->front.magazine[class].limit, most);
@@ -281,7 +281,7 @@ void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
 
 bool heap_lengthen_outbox(struct heap *heap, unsigned class)
 {
-    struct heap_class *const hc = heap_part(heap, class);
+    struct heap_class *const hc = heap_class_of(heap, class);
     const unsigned most = magazine_limit_most(class), before = hc->outbox_limit;
     const unsigned longer =
         cache_budget_slots(class, before, (unsigned)min_size(max_size((size_t)before * 2, TRAY_FIRST), most));
@@ -301,7 +301,7 @@ bool heap_lengthen_outbox(struct heap *heap, unsigned class)
 
 void heap_load(struct heap *heap, unsigned class, struct tray *tray)
 {
-    struct heap_class *const hc = heap_part(heap, class);
+    struct heap_class *const hc = heap_class_of(heap, class);
     const struct magazine *const m = &heap->front.magazine[class];
     const unsigned most = magazine_limit_most(class);
     invariant(magazine_slots(m) == 0 && tray->count != 0);
@@ -309,7 +309,7 @@ void heap_load(struct heap *heap, unsigned class, struct tray *tray)
     const unsigned limit = cache_budget_slots(class, m->limit, (unsigned)min_size(tray->length, most));
     set_magazine(heap, class, tray_places(tray), (unsigned)min_size(max_size(limit, tray->count), tray->length),
                  tray->count);
-    counter_sub(&hc->moved, tray->count);
+    counter_sub(&hc->slots_removed, tray->count);
     if (old == NULL || is_first_tray(heap, class, old)) {
         return;
     }
@@ -324,7 +324,7 @@ void heap_load(struct heap *heap, unsigned class, struct tray *tray)
 static void put_trays(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = heap_part(heap, class);
+    struct heap_class *const hc = heap_class_of(heap, class);
     invariant(magazine_slots(m) == 0 && counter_get(&hc->outbox_slots) == 0 && hc->stock.trays == NULL);
     if (m->limit != 0 && !is_first_tray(heap, class, tray_of(magazine_places(m)))) {
         tray_put(tray_of(magazine_places(m)));
@@ -340,7 +340,7 @@ static void put_trays(struct heap *heap, unsigned class)
     set_magazine(heap, class, magazine_none, 0, 0);
     change_budget(class, hc->outbox_limit, 0);
     hc->outbox_limit = 0;
-    hc->quarters = 0;
+    hc->refill_quarters = 0;
 }
 
 /* Giving back. */
@@ -354,14 +354,14 @@ static void count_flush(struct heap_class *hc, uint64_t slots)
 static void flush_tray(struct heap *heap, unsigned class, struct tray *tray)
 {
     flush_slots(class, tray_places(tray) + 1, tray->count);
-    count_flush(heap_part(heap, class), tray->count);
+    count_flush(heap_class_of(heap, class), tray->count);
     tray_put(tray);
 }
 
 static void flush_stock(struct heap *heap, unsigned class)
 {
     struct tray *tray;
-    while ((tray = stock_take(&heap->stock, &heap_part(heap, class)->stock, class)) != NULL) {
+    while ((tray = stock_take(&heap->stock, &heap_class_of(heap, class)->stock, class)) != NULL) {
         flush_tray(heap, class, tray);
     }
 }
@@ -370,7 +370,7 @@ static void flush_stock(struct heap *heap, unsigned class)
 static void drain(struct heap *heap, unsigned class, unsigned trays)
 {
     for (; trays != 0; trays--) {
-        struct tray *tray = stock_take(&heap->stock, &heap_part(heap, class)->stock, class);
+        struct tray *tray = stock_take(&heap->stock, &heap_class_of(heap, class)->stock, class);
         if (tray == NULL && heap_may_exchange(heap, class)) {
             tray = exchange_drain(class);
         }
@@ -384,12 +384,12 @@ static void drain(struct heap *heap, unsigned class, unsigned trays)
 void heap_flush_magazine(struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = heap_part(heap, class);
+    struct heap_class *const hc = heap_class_of(heap, class);
     const unsigned slots = magazine_slots(m);
     if (slots != 0) {
         flush_slots(class, magazine_places(m) + 1, slots);
         set_magazine(heap, class, magazine_places(m), m->limit, 0);
-        counter_add(&hc->moved, slots);
+        counter_add(&hc->slots_removed, slots);
         count_flush(hc, slots);
         if (stock_drained(&heap->stock, &hc->stock, (size_t)slots * class_geometry[class].size)) {
             drain(heap, class, 1);
@@ -399,7 +399,7 @@ void heap_flush_magazine(struct heap *heap, unsigned class)
 
 void heap_flush_outbox(struct heap *heap, unsigned class)
 {
-    struct heap_class *const hc = heap_part(heap, class);
+    struct heap_class *const hc = heap_class_of(heap, class);
     const uint32_t slots = counter_get(&hc->outbox_slots);
     invariant(slots <= hc->outbox_limit);
     if (slots != 0) {
@@ -411,7 +411,7 @@ void heap_flush_outbox(struct heap *heap, unsigned class)
 
 void heap_detach_slab(struct heap *heap, unsigned class)
 {
-    struct heap_class *hc = heap_part(heap, class);
+    struct heap_class *hc = heap_class_of(heap, class);
     const uint64_t claimed = load_plain(&hc->claimed);
     invariant(claimed == 0 || hc->slab != NULL);
     if (claimed != 0) {
@@ -483,7 +483,7 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
 {
     invariant(heap->gate->is_inside);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        struct heap_class *hc = heap_part(heap, c);
+        struct heap_class *hc = heap_class_of(heap, c);
         struct class_sums sums = { 0 };
         if (!heap_uses(heap, c)) {
             continue;
@@ -509,7 +509,7 @@ static void pay_for_growth(struct heap *heap)
         heap->paid_units = weight;
         hot_runs_flush(&heap->hot);
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-            if (stock_is_draining(&heap->stock, &heap_part(heap, c)->stock)) {
+            if (stock_is_draining(&heap->stock, &heap_class_of(heap, c)->stock)) {
                 heap_flush_magazine(heap, c);
                 drain(heap, c, PAID_TRAYS);
                 heap_detach_slab(heap, c);

@@ -82,17 +82,17 @@ struct heap_class {
     atomic_u64 claimed;       /* slots taken from one word of the slab's bitmap and not handed out yet */
     char *claimed_start;      /* the address of that word's first slot */
     bool claimed_fresh;       /* the slots of that word were never handed out, and read as zero */
-    uint16_t quarters;        /* of a slot, that the next refill takes; 0: it is the first one */
+    uint16_t refill_quarters; /* size of the next refill in quarters of a slot; 0: it is the first one */
     struct stock_class stock; /* full trays */
     struct tray *spare;       /* an empty tray for the next one that goes to the stock; NULL: none */
     void **outbox;            /* the places of a tray for slots of other heaps' affinity; NULL: none */
     atomic_u32 outbox_slots;  /* how many slots it has */
     uint32_t outbox_limit;    /* how many it takes */
     uint64_t fresh;           /* see heap_is_fresh. Owned */
-    uint64_t served;          /* slots that the magazine had handed out when its count was placed last. Owned */
+    uint64_t handed_out;      /* slots that the magazine had handed out when its count was placed last. Owned */
     uint32_t changes;         /* samples.changes at that time (sampling.h) */
     bool ends_in_sample;      /* the object at the end of the count is sampled */
-    atomic_u64 moved;         /* slots that slow paths took out of the magazine, less those that they put in */
+    atomic_u64 slots_removed; /* slots that slow paths took out of the magazine, less those that they put in */
     uint64_t idle_operations; /* allocations and frees at the last tick */
     struct class_counters counters;
     struct first_tray first;
@@ -123,26 +123,25 @@ struct heap {
     struct heap *made_before; /* heap of an epoch: the one that was made before it; never changes */
     struct epoch *epoch;
     uint32_t affinity;
-    uint32_t operations;       /* the number of slow operations */
-    uint32_t operations_seen;  /* that number when heap_flush_idle looked last */
-    uint64_t tick_ms;          /* the time of the last tick */
-    size_t paid_units;         /* what the process weighed when hot runs went last because it grew */
-    atomic_u64 rests_since_ms; /* since when the heap rests (resting.h); 0: a thread has it, or it is empty */
-    atomic_size_t rests_bytes; /* what it cached then */
+    uint32_t operations;         /* the number of slow operations */
+    uint32_t operations_seen;    /* that number when heap_flush_idle looked last */
+    uint64_t tick_ms;            /* the time of the last tick */
+    size_t paid_units;           /* what the process weighed when hot runs went last because it grew */
+    atomic_u64 resting_since_ms; /* since when the heap rests (resting.h); 0: a thread has it, or it is empty */
+    atomic_size_t resting_bytes; /* what it cached then */
     struct stock stock;
     struct hot_runs hot;
     uint64_t random;        /* the state of the generator for distances between samples (sampling.h); 0: not begun */
     uint64_t large_left;    /* bytes of large blocks before the next sample */
     uint32_t large_changes; /* samples.changes when that was drawn */
-    atomic_u8 rank[CLASS_LIMIT]; /* of each class, the number of its part among them, from 1 on; 0: it has none */
-    struct heap_class part[CLASS_LIMIT]; /* in the order of first use, so that a thread weighs what it uses. The part
-                                            with number 0 is never written: it serves the classes that have none */
+    atomic_u8 class_index[CLASS_LIMIT];     /* the index of each class in `classes`, from 1 on; 0: it is not used yet */
+    struct heap_class classes[CLASS_LIMIT]; /* in the order of first use, so a thread touches only pages that it uses.
+                                               Number 0 is never written: it stands for classes not used yet */
 };
 
-_Static_assert(CLASS_LIMIT <= UINT8_MAX, "ranks fit");
+_Static_assert(CLASS_LIMIT <= UINT8_MAX, "indices fit");
 
-/* The part of a class. */
-#define heap_part(heap, which) (&(heap)->part[load_plain(&(heap)->rank[which])])
+#define heap_class_of(heap, which) (&(heap)->classes[load_plain(&(heap)->class_index[which])])
 
 _Static_assert(sizeof(struct magazine) == 1 << CLASS_SCALE, "scaled classes are places of magazines");
 
@@ -173,11 +172,11 @@ always_inline struct magazine *front_magazine(struct front *front, size_t class_
 }
 
 /* The slots that the magazine of a class has handed out. Any thread, as with heap_add. */
-static inline uint64_t heap_served(const struct heap *heap, unsigned class)
+static inline uint64_t heap_handed_out(const struct heap *heap, unsigned class)
 {
-    const uint64_t before = owned_get(&heap_part(heap, class)->served);
-    const uint32_t served = magazine_served(owned_get(&heap->front.magazine[class].counts));
-    return before + (uint32_t)(served - (uint32_t)before);
+    const uint64_t before = owned_get(&heap_class_of(heap, class)->handed_out);
+    const uint32_t handed_out = magazine_handed_out(owned_get(&heap->front.magazine[class].counts));
+    return before + (uint32_t)(handed_out - (uint32_t)before);
 }
 
 /* Whether all slots in the magazine of a class were never handed out since their pages came from the system, and so
@@ -186,17 +185,17 @@ static inline uint64_t heap_served(const struct heap *heap, unsigned class)
 always_inline bool heap_is_fresh(const struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
-    const uint64_t served = heap_served(heap, class);
-    return served != 0 && served + magazine_slots(m) == heap_part(heap, class)->fresh;
+    const uint64_t handed_out = heap_handed_out(heap, class);
+    return handed_out != 0 && handed_out + magazine_slots(m) == heap_class_of(heap, class)->fresh;
 }
 
-/* Whether the heap ever had or counted anything of the class. If not, it has no part, and reads as zero. Any thread. */
+/* Whether the heap ever had or counted anything of the class. If not, its record reads as zero. Any thread. */
 static inline bool heap_uses(const struct heap *heap, unsigned class)
 {
-    return load_plain(&heap->rank[class]) != 0;
+    return load_plain(&heap->class_index[class]) != 0;
 }
 
-/* How many classes the heap has a part for. The holder. */
+/* How many classes the heap uses. The holder. */
 unsigned heap_used(const struct heap *heap);
 
 void heap_use_first(struct heap *heap, unsigned class);

@@ -86,7 +86,7 @@ always_inline bool magazine_has_last(const struct magazine *m, const void *p)
 }
 
 /* The slots that were handed out, modulo 2^32. The fast path steps beyond the end of a count for a moment. */
-static inline uint32_t magazine_served(uint64_t counts)
+static inline uint32_t magazine_handed_out(uint64_t counts)
 {
     const uint32_t count = (uint32_t)counts, state = count >> COUNT_BITS;
     const bool is_beyond = state == COUNT_ENDED || state == COUNT_STOPPED + 1;
@@ -109,7 +109,7 @@ static inline bool magazine_has_ended(const struct magazine *m)
 static inline void magazine_count_down(struct magazine *m, uint64_t slots)
 {
     const uint32_t count = COUNT_END - (uint32_t)min_size(slots, COUNT_MOST);
-    const uint32_t offset = magazine_served(owned_get(&m->counts)) - (count & COUNT_MOST);
+    const uint32_t offset = magazine_handed_out(owned_get(&m->counts)) - (count & COUNT_MOST);
     invariant(count >> COUNT_BITS == COUNT_END >> COUNT_BITS);
     owned_set(&m->counts, (uint64_t)offset << 32 | count);
 }
@@ -121,19 +121,19 @@ static inline void magazine_stop(struct magazine *m)
     owned_write(&m->count_bytes[3], COUNT_STOPPED);
 }
 
-/* Counts a slot that a slow path hands out: `served` is 1, or 0 where it is counted elsewhere. */
-static inline void magazine_count(struct magazine *m, uint32_t served)
+/* Counts a slot that a slow path hands out: `handed_out` is 1, or 0 where it is counted elsewhere. */
+static inline void magazine_count(struct magazine *m, uint32_t handed_out)
 {
-    if (likely(served == 1 && !owned_count(&m->count))) { /* the write that magazine_stop may meet is as short */
+    if (likely(handed_out == 1 && !owned_count(&m->count))) { /* the write that magazine_stop may meet is as short */
         return;
     }
     const uint64_t counts = owned_get(&m->counts);
-    const uint32_t count = (uint32_t)counts, now = magazine_served(counts) + served;
+    const uint32_t count = (uint32_t)counts, now = magazine_handed_out(counts) + handed_out;
     const bool is_end = count == COUNT_END || count >> COUNT_BITS == COUNT_ENDED;
     const uint32_t next = is_end               ? (uint32_t)COUNT_ENDED << COUNT_BITS
                           : (int32_t)count < 0 ? (uint32_t)COUNT_STOPPED << COUNT_BITS
                                                : count + 1;
-    const uint32_t offset = now - magazine_served(next);
+    const uint32_t offset = now - magazine_handed_out(next);
     owned_set(&m->counts, (uint64_t)offset << 32 | next);
 }
 

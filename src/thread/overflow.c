@@ -21,7 +21,7 @@
 static bool hand_over(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = heap_part(heap, class);
+    struct heap_class *const hc = heap_class_of(heap, class);
     struct tray *const full = tray_of(magazine_places(m));
     struct tray *empty = NULL;
     if (full == &hc->first.tray /* there was no longer one */) {
@@ -33,13 +33,13 @@ static bool hand_over(struct heap *heap, unsigned class)
     if (stock_put(&heap->stock, &hc->stock, class, full)) {
         counter_add(&hc->counters.stocked, 1);
     } else if (heap_may_exchange(heap, class) && os_has_threads() &&
-               !flush_is_mixed(class, tray_places(full) + 1, slots) && exchange_put(class, full, &empty)) {
+               !flush_mixes_slabs(class, tray_places(full) + 1, slots) && exchange_put(class, full, &empty)) {
         counter_add(&hc->counters.exchanged, 1);
     } else {
         return false;
     }
     trace_slow(SLOW_HAND_OVER, class_geometry[class].size);
-    counter_add(&hc->moved, slots);
+    counter_add(&hc->slots_removed, slots);
     invariant(empty == NULL || empty->count <= empty->length);
     if (empty == NULL) {
         empty = hc->spare != NULL ? hc->spare : tray_take(magazine_limit_most(class));
@@ -57,7 +57,7 @@ static void make_room(struct heap *heap, unsigned class)
     invariant(heap->gate->is_inside && magazine_is_full(m));
     const unsigned limit = m->limit;
     invariant(limit <= most && option_get(OPTION_MAGAZINES) != 0);
-    if (limit < most || magazine_places(m) == heap_part(heap, class)->first.places) {
+    if (limit < most || magazine_places(m) == heap_class_of(heap, class)->first.places) {
         heap_lengthen(heap, class, (unsigned)min_size(max_size((size_t)limit * 2, TRAY_FIRST), most));
     }
     if (magazine_is_full(m) && !(limit == most && hand_over(heap, class))) {
@@ -72,7 +72,7 @@ void overflow_free(struct heap *heap, unsigned class, void *p)
     invariant(magazine_is_full(&heap->front.magazine[class]));
     if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
         heap_use(heap, class);
-        counter_add(&heap_part(heap, class)->counters.bypassed_frees, 1);
+        counter_add(&heap_class_of(heap, class)->counters.bypassed_frees, 1);
         overflow_free_direct(heap, class, p);
         return;
     }
@@ -99,7 +99,7 @@ void overflow_free_remote(struct heap *heap, unsigned class, void *p)
 {
     invariant(slot_starts(p, class) && heap->epoch == &epoch_process);
     heap_use(heap, class);
-    struct heap_class *const hc = heap_part(heap, class);
+    struct heap_class *const hc = heap_class_of(heap, class);
     counter_add(&hc->counters.remote_frees, 1);
     if (unlikely(counter_get(&hc->outbox_slots) == hc->outbox_limit) &&
         (option_get(OPTION_MAGAZINES) == 0 || !outbox_renew(heap, class))) {

@@ -1,4 +1,4 @@
-/* Slots come out of a slab by the word of its bitmap. What a refill does not need of a word stays claimed. */
+/* Slots come out of a slab by the word of its bitmap. Slots of a word that a refill does not need stay claimed. */
 #include "thread/refill.h"
 
 #include "common/option.h"
@@ -34,7 +34,7 @@ static bool attach_slab(struct heap *heap, unsigned class)
         return false;
     }
     const struct class_geometry *geometry = &class_geometry[class];
-    struct heap_class *hc = heap_part(heap, class);
+    struct heap_class *hc = heap_class_of(heap, class);
     invariant(hc->slab == NULL && load_plain(&hc->claimed) == 0);
     const uint32_t affinity = geometry->shares_lines ? heap->affinity : heap->epoch->affinity;
     hc->slab = partial_attach(&epoch_partials(heap->epoch)[class]);
@@ -64,7 +64,7 @@ static bool attach_slab(struct heap *heap, unsigned class)
 static bool claim_word(struct heap *heap, unsigned class)
 {
     const struct class_geometry *geometry = &class_geometry[class];
-    struct heap_class *hc = heap_part(heap, class);
+    struct heap_class *hc = heap_class_of(heap, class);
     invariant(load_plain(&hc->claimed) == 0);
     for (;;) {
         for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
@@ -112,18 +112,18 @@ static bool is_crowded(void)
     return load_relaxed(&heap_live_count) > SHARED_FROM;
 }
 
-/* The quarters of a slot of the next refill. Many threads, each of which may use little of the class, take one slot at
- * first. */
+/* The size of the next refill, in quarters of a slot. Many threads, each of which may use little of the class, take one
+ * slot at first. */
 static unsigned quarters_of(const struct heap_class *hc, unsigned class)
 {
-    if (hc->quarters != 0) {
-        return hc->quarters;
+    if (hc->refill_quarters != 0) {
+        return hc->refill_quarters;
     }
     return 4 * (is_crowded() ? 1 : magazine_batch_first(class));
 }
 
 /* And of the one after it. Many threads take little more than what they use, which costs them more refills. */
-static unsigned next_quarters(unsigned quarters, unsigned class)
+static unsigned next_refill_quarters(unsigned quarters, unsigned class)
 {
     const unsigned more = is_crowded() ? quarters / 4 : quarters;
     invariant(more != 0);
@@ -134,7 +134,7 @@ static unsigned next_quarters(unsigned quarters, unsigned class)
 static bool refill_from_slab(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = heap_part(heap, class);
+    struct heap_class *const hc = heap_class_of(heap, class);
     invariant(heap->gate->is_inside);
     trace_slow(SLOW_SLAB, class_geometry[class].size);
     if (load_plain(&hc->claimed) == 0 && !claim_word(heap, class)) {
@@ -151,14 +151,14 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     take_claimed(hc, class_geometry[class].size, magazine_places(m), n);
     magazine_set(m, magazine_places(m), limit, n);
     invariant(n != 0 && n <= limit && magazine_slots(m) == n);
-    owned_set(&hc->fresh, hc->claimed_fresh ? heap_served(heap, class) + n : UINT64_MAX);
-    hc->quarters = (uint16_t)next_quarters(quarters, class);
+    owned_set(&hc->fresh, hc->claimed_fresh ? heap_handed_out(heap, class) + n : UINT64_MAX);
+    hc->refill_quarters = (uint16_t)next_refill_quarters(quarters, class);
     const bool few = limit < wanted || wanted == 1 || is_crowded();
     if (min_size(wanted, limit) < ATTACH_FROM && heap->epoch == &epoch_process && few) {
         heap_detach_slab(heap, class);
     }
     stock_fetched(&heap->stock, (size_t)n * class_geometry[class].size);
-    counter_sub(&hc->moved, n);
+    counter_sub(&hc->slots_removed, n);
     counter_add(&hc->counters.refills, 1);
     counter_add(&hc->counters.refilled, n);
     return true;
@@ -167,7 +167,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
 /* Gives the empty magazine a tray of the exchange, for an empty one. False: the exchange has none. */
 static bool load_exchanged(struct heap *heap, unsigned class)
 {
-    struct heap_class *const hc = heap_part(heap, class);
+    struct heap_class *const hc = heap_class_of(heap, class);
     if (!heap_may_exchange(heap, class)) {
         return false;
     }
@@ -187,7 +187,7 @@ static void *refill(struct heap *heap, unsigned class)
     struct magazine *const m = &heap->front.magazine[class];
     invariant(heap->gate->is_inside && (magazine_slots(m) == 0 || option_get(OPTION_MAGAZINES) == 0));
     heap_use(heap, class);
-    struct heap_class *const hc = heap_part(heap, class);
+    struct heap_class *const hc = heap_class_of(heap, class);
     if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
         return load_plain(&hc->claimed) != 0 || claim_word(heap, class) ? refill_hand_out(heap, class) : NULL;
     }

@@ -13,7 +13,7 @@ void *refill_alloc(struct heap *heap, unsigned class);
 /* Hands the lowest claimed slot straight to the caller. There is one. */
 always_inline void *refill_hand_out(struct heap *heap, unsigned class)
 {
-    struct heap_class *hc = heap_part(heap, class);
+    struct heap_class *hc = heap_class_of(heap, class);
     const uint64_t claimed = load_plain(&hc->claimed);
     invariant(claimed != 0 && hc->slab != NULL);
     char *const p = hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size;
@@ -27,7 +27,7 @@ always_inline void *refill_hand_out(struct heap *heap, unsigned class)
  * only, so it needs no gate. */
 always_inline void *refill_alloc_claimed(struct heap *heap, unsigned class)
 {
-    const uint64_t claimed = load_plain(&heap_part(heap, class)->claimed);
+    const uint64_t claimed = load_plain(&heap_class_of(heap, class)->claimed);
     return (claimed & (claimed - 1)) == 0 ? NULL : refill_hand_out(heap, class);
 }
 

@@ -25,9 +25,9 @@ static size_t cached_bytes(const struct heap *heap)
 }
 
 /* Since when the heap rests that has a place. 0: none has it, or it is empty. */
-static uint64_t rests_since(const struct heap *heap)
+static uint64_t resting_since(const struct heap *heap)
 {
-    return heap == NULL ? 0 : load_acquire(&heap->rests_since_ms);
+    return heap == NULL ? 0 : load_acquire(&heap->resting_since_ms);
 }
 
 bool resting_begin(struct heap *heap)
@@ -35,11 +35,11 @@ bool resting_begin(struct heap *heap)
     const size_t bytes = cached_bytes(heap);
     size_t all = bytes;
     unsigned resting = 0;
-    invariant(heap->gate->is_inside && rests_since(heap) == 0);
+    invariant(heap->gate->is_inside && resting_since(heap) == 0);
     for (unsigned i = 0; i < RESTING; i++) {
         const struct heap *const other = load_acquire(&resting_places[i]);
-        if (rests_since(other) != 0) {
-            all += load_plain(&other->rests_bytes);
+        if (resting_since(other) != 0) {
+            all += load_plain(&other->resting_bytes);
             resting++;
         }
     }
@@ -47,8 +47,8 @@ bool resting_begin(struct heap *heap)
         return false;
     }
     heap_rest(heap);
-    store_plain(&heap->rests_bytes, bytes);
-    store_release(&heap->rests_since_ms, max_size(os_now_ms(), 1));
+    store_plain(&heap->resting_bytes, bytes);
+    store_release(&heap->resting_since_ms, max_size(os_now_ms(), 1));
     return true;
 }
 
@@ -58,7 +58,7 @@ bool resting_place(struct heap *heap, struct heap **emptied)
     *emptied = NULL;
     for (unsigned i = 0; i < RESTING; i++) {
         struct heap *const other = load_plain(&resting_places[i]);
-        if (rests_since(other) == 0) {
+        if (resting_since(other) == 0) {
             *emptied = other;
             store_release(&resting_places[i], heap);
             return true;
@@ -73,7 +73,7 @@ struct heap *resting_take(void)
     struct heap *last = NULL;
     for (unsigned i = 0; i < RESTING; i++) {
         struct heap *const heap = load_plain(&resting_places[i]);
-        const bool is_later = heap != NULL && (last == NULL || rests_since(heap) >= rests_since(last));
+        const bool is_later = heap != NULL && (last == NULL || resting_since(heap) >= resting_since(last));
         if (is_later && lock_try(&heap->gate->lock)) { /* nobody empties it now */
             if (last != NULL) {
                 lock_release(&last->gate->lock);
@@ -83,8 +83,8 @@ struct heap *resting_take(void)
         }
     }
     if (last != NULL) {
-        invariant(rests_since(last) == 0 || last->epoch == &epoch_process);
-        store_release(&last->rests_since_ms, 0);
+        invariant(resting_since(last) == 0 || last->epoch == &epoch_process);
+        store_release(&last->resting_since_ms, 0);
         store_release(place, NULL);
         lock_release(&last->gate->lock);
     }
@@ -94,11 +94,11 @@ struct heap *resting_take(void)
 /* Empties a heap in its gate, if it still rests: a thread may have taken it meanwhile, and may have ended, too. */
 static void empty_old(struct heap *heap, uint64_t until_ms)
 {
-    const uint64_t since_ms = rests_since(heap);
+    const uint64_t since_ms = resting_since(heap);
     invariant(lock_is_held(&heap->gate->lock));
     if (since_ms != 0 && since_ms <= until_ms) {
         heap_empty(heap);
-        store_release(&heap->rests_since_ms, 0);
+        store_release(&heap->resting_since_ms, 0);
     }
 }
 
@@ -107,12 +107,12 @@ bool resting_look(uint64_t until_ms)
     bool left = false;
     for (unsigned i = 0; i < RESTING; i++) {
         struct heap *const heap = load_acquire(&resting_places[i]);
-        const uint64_t since_ms = rests_since(heap);
+        const uint64_t since_ms = resting_since(heap);
         if (since_ms != 0 && since_ms <= until_ms && lock_try(&heap->gate->lock)) {
             empty_old(heap, until_ms);
             lock_release(&heap->gate->lock);
         }
-        left |= rests_since(heap) != 0;
+        left |= resting_since(heap) != 0;
     }
     return left;
 }

@@ -53,9 +53,9 @@ static noinline void take_sample(struct thread *thread, struct sample *sample)
  * at what is noted here. */
 static void place_count(struct heap *heap, unsigned class, uint64_t left, bool ends_in_sample)
 {
-    struct heap_class *const hc = heap_part(heap, class);
+    struct heap_class *const hc = heap_class_of(heap, class);
     invariant(heap->gate->is_inside && heap_uses(heap, class));
-    owned_set(&hc->served, heap_served(heap, class));
+    owned_set(&hc->handed_out, heap_handed_out(heap, class));
     hc->ends_in_sample = ends_in_sample && left <= COUNT_MOST;
     magazine_count_down(&heap->front.magazine[class], left);
 }
@@ -64,7 +64,7 @@ static void place_count(struct heap *heap, unsigned class, uint64_t left, bool e
  * distance has no memory: where the count ended before it, or it was drawn by another rate, it is drawn anew. */
 static bool draw_slot(struct heap *heap, unsigned class, uint64_t size)
 {
-    struct heap_class *const hc = heap_part(heap, class);
+    struct heap_class *const hc = heap_class_of(heap, class);
     const uint32_t changes = load_plain(&samples.changes);
     bool is_sampled = magazine_has_ended(&heap->front.magazine[class]) && hc->ends_in_sample && hc->changes == changes;
     uint64_t left = draw_distance(heap) / size;
@@ -87,7 +87,7 @@ noinline void *sampling_count(struct heap *heap, unsigned class, void *p)
     }
     if (option_get(OPTION_MAGAZINES) == 0) {
         magazine_count(m, 0);
-        if (!magazine_is_stopped(m) && heap_part(heap, class)->changes == load_plain(&samples.changes)) {
+        if (!magazine_is_stopped(m) && heap_class_of(heap, class)->changes == load_plain(&samples.changes)) {
             return p;
         }
     }
@@ -97,7 +97,7 @@ noinline void *sampling_count(struct heap *heap, unsigned class, void *p)
     if (samples_are_on()) {
         is_sampled = draw_slot(heap, class, size);
     } else {
-        heap_part(heap, class)->changes = load_plain(&samples.changes);
+        heap_class_of(heap, class)->changes = load_plain(&samples.changes);
         place_count(heap, class, COUNT_MOST, false);
     }
     gate_unlock(heap->gate);
@@ -134,7 +134,7 @@ unsigned sampling_stop(struct heap *heap, unsigned times)
     unsigned stopped = 0;
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct magazine *const m = &heap->front.magazine[c];
-        if (heap_uses(heap, c) && heap_part(heap, c)->changes != changes && !magazine_is_stopped(m)) {
+        if (heap_uses(heap, c) && heap_class_of(heap, c)->changes != changes && !magazine_is_stopped(m)) {
             stop_many_times(m, times);
             stopped++;
         }

@@ -16,15 +16,15 @@ enum {
 };
 
 /* A heap may free more than it fetched. */
-#define OUTSIDE_FIRST (SIZE_MAX / 2)
+#define NET_FETCHED_FIRST (SIZE_MAX / 2)
 
 void stock_start(struct stock *stock, bool has_room)
 {
     invariant(stock->bytes == 0);
     stock->limit = has_room ? STOCK_BYTES_FIRST : 0;
-    stock->limit_jumbled = stock->limit;
-    stock->outside = OUTSIDE_FIRST;
-    recent_use_note(&stock->use, stock->outside, 0, 1);
+    stock->limit_unordered = stock->limit;
+    stock->net_fetched_bytes = NET_FETCHED_FIRST;
+    recent_use_note(&stock->use, stock->net_fetched_bytes, 0, 1);
 }
 
 /* Has so many bytes count in the budget of all caches. False: it has not so many. */
@@ -44,7 +44,7 @@ static bool stock_count(struct stock *stock, size_t bytes)
 }
 
 /* Whether neighbours in the tray tend to lie in one word of a slab, but neither upwards nor downwards. */
-static bool is_jumbled(struct tray *tray, unsigned class)
+static bool is_unordered(struct tray *tray, unsigned class)
 {
     char *const *const slots = (char *const *)tray_places(tray) + 1;
     const unsigned looked = (unsigned)min_size(tray->count, SLOTS_LOOKED);
@@ -62,7 +62,7 @@ static bool is_jumbled(struct tray *tray, unsigned class)
 
 static size_t limit_of(const struct stock *stock, const struct stock_class *of_class)
 {
-    return of_class->is_jumbled ? min_size(stock->limit, stock->limit_jumbled) : stock->limit;
+    return of_class->is_unordered ? min_size(stock->limit, stock->limit_unordered) : stock->limit;
 }
 
 bool stock_is_draining(const struct stock *stock, const struct stock_class *of_class)
@@ -74,7 +74,7 @@ bool stock_put(struct stock *stock, struct stock_class *of_class, unsigned class
 {
     const size_t bytes = (size_t)tray->count * class_geometry[class].size;
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && tray->count != 0 && tray->count <= tray->length);
-    of_class->is_jumbled = is_jumbled(tray, class);
+    of_class->is_unordered = is_unordered(tray, class);
     if (stock_is_draining(stock, of_class) || stock->bytes + bytes > limit_of(stock, of_class) ||
         !stock_count(stock, stock->limit)) {
         return false;
@@ -114,27 +114,27 @@ static void set_limit(struct stock *stock, size_t limit)
 }
 
 /* The clock is that of the last tick. */
-static void note_outside(struct stock *stock, size_t outside)
+static void set_net_fetched(struct stock *stock, size_t bytes)
 {
-    stock->outside = outside;
-    recent_use_note(&stock->use, outside, stock->use.since_ms, 1);
+    stock->net_fetched_bytes = bytes;
+    recent_use_note(&stock->use, bytes, stock->use.since_ms, 1);
 }
 
 bool stock_drained(struct stock *stock, struct stock_class *of_class, size_t bytes)
 {
-    invariant(bytes != 0 && bytes <= stock->outside);
+    invariant(bytes != 0 && bytes <= stock->net_fetched_bytes);
     if (!stock_is_draining(stock, of_class)) {
         of_class->drained_at = stock->fetched_bytes;
     }
     of_class->drained_bytes += bytes;
-    note_outside(stock, stock->outside - bytes);
+    set_net_fetched(stock, stock->net_fetched_bytes - bytes);
     return stock_is_draining(stock, of_class);
 }
 
 void stock_fetched(struct stock *stock, size_t bytes)
 {
     stock->fetched_bytes += bytes;
-    note_outside(stock, stock->outside + bytes);
+    set_net_fetched(stock, stock->net_fetched_bytes + bytes);
 }
 
 void stock_learn(struct stock *stock, struct stock_class *of_class, uint32_t heaps)
@@ -149,13 +149,13 @@ void stock_learn(struct stock *stock, struct stock_class *of_class, uint32_t hea
     if (lately && stock->limit < most) {
         set_limit(stock, min_size(stock->limit + max_size(stock->limit, of_class->drained_bytes), most));
     }
-    stock->limit_jumbled = max_size(least, STOCK_BYTES_FIRST);
+    stock->limit_unordered = max_size(least, STOCK_BYTES_FIRST);
     of_class->drained_bytes = 0;
 }
 
 void stock_tick(struct stock *stock, uint64_t now_ms, uint64_t tick_ms)
 {
-    recent_use_note(&stock->use, stock->outside, now_ms, tick_ms);
+    recent_use_note(&stock->use, stock->net_fetched_bytes, now_ms, tick_ms);
     if (stock->peak == 0 && stock->limit <= STOCK_BYTES_FIRST) {
         stock_reset_limit(stock);
     } else if (stock->peak < stock->limit / 4 && stock->limit > STOCK_BYTES_FIRST) {

@@ -2,19 +2,19 @@
  * takes a tray over whole and gives it back whole.
  *
  * The limit starts small. It rises when a class refills so soon after a flush that a larger stock would have kept the
- * slots. Its bound is what the heap has lately given back to slabs and fetched again, and at least the heap's part of a
- * 32nd of what is in use. Where there are several heaps, it is at most the heap's part of a quarter of that. The limit
- * halves when little of it was used between two ticks. A budget bounds what all caches keep together (cache_budget.h).
+ * slots. Its bound is the bytes that the heap lately returned to slabs and fetched again. With n heaps it is at most
+ * in_use / 4n, and never below in_use / 32n. The limit halves when little of it was used between two ticks. A budget
+ * bounds what all caches keep together (cache_budget.h).
  *
  * Slots that lie near each other but were freed in no order go back to their slabs at little cost, many by one
  * operation, and come out in the order of addresses. A stock would hand them out in the order in which they were freed,
- * and each round would mix them more. So the stock takes no more of them than the heap's part of the 32nd.
+ * and each round would mix them more. So the stock takes at most in_use / 32n of them.
  *
  * A class *drains* when it has given back several times what a stock can keep of it, and fetched nothing since. Slots
  * that were freed in any order each keep a slab from being empty, so the stock takes no tray of such a class
  * (docs/decisions/magazines.md).
  *
- * Invariants: bytes <= peak; after a put, bytes <= limit; `bytes` is the sum over the slots of all classes.
+ * Invariants: bytes <= peak. After a put, bytes <= limit. `bytes` is the sum over the slots of all classes.
  *
  * Threads: the holder of the heap, in its gate. Reports read the counts of slots. */
 #ifndef TSLAB_THREAD_STOCK_H
@@ -27,19 +27,19 @@
 
 struct stock {
     size_t bytes;
-    size_t peak;            /* the largest value of `bytes` since the last tick */
-    size_t limit;           /* what it may hold */
-    size_t limit_jumbled;   /* and up to which it takes jumbled slots */
-    size_t counted;         /* what of that counts in the budget of all caches: nothing, until the stock is used */
-    uint64_t fetched_bytes; /* the total of what came from slabs */
-    size_t outside;         /* bytes that came from slabs and did not go back, and OUTSIDE_FIRST */
-    struct recent_use use;  /* of `outside`. Its windows are ticks */
+    size_t peak;              /* the largest value of `bytes` since the last tick */
+    size_t limit;             /* what it may hold */
+    size_t limit_unordered;   /* and up to which it takes unordered slots */
+    size_t counted;           /* what of that counts in the budget of all caches: nothing, until the stock is used */
+    uint64_t fetched_bytes;   /* the total of what came from slabs */
+    size_t net_fetched_bytes; /* came from slabs less what went back, and NET_FETCHED_FIRST */
+    struct recent_use use;    /* of `net_fetched_bytes`. Its windows are ticks */
 };
 
 struct stock_class {
     struct tray *trays;     /* the tray that came in last; NULL: none */
     atomic_u32 slots;       /* the slots in all trays */
-    bool is_jumbled;        /* the slots of the tray that came last lie near each other, but in no order */
+    bool is_unordered;      /* the slots of the tray that came last lie near each other, but in no order */
     uint64_t drained_bytes; /* what went back to slabs since the last refill */
     uint64_t drained_at;    /* fetched_bytes when slots went back last before the class drained */
 };

@@ -187,7 +187,7 @@ static void empty_record(struct thread *thread, bool may_rest)
     thread_flush_warm(thread);
     if (!may_rest || !resting_begin(&thread->heap)) {
         heap_empty(&thread->heap);
-        store_release(&thread->heap.rests_since_ms, 0);
+        store_release(&thread->heap.resting_since_ms, 0);
     }
     reclaim_tick();
     gate_unlock(&thread->gate);
@@ -198,7 +198,7 @@ static void empty_record(struct thread *thread, bool may_rest)
 static bool becomes_idle(struct thread *thread)
 {
     struct heap *emptied = &thread->heap;
-    if (load_plain(&thread->heap.rests_since_ms) != 0 && !resting_place(&thread->heap, &emptied)) {
+    if (load_plain(&thread->heap.resting_since_ms) != 0 && !resting_place(&thread->heap, &emptied)) {
         return false;
     }
     live_unlink(thread);

@@ -111,7 +111,7 @@ static uint64_t visit_trays(const struct tray *trays, unsigned class, verify_vis
 
 static void visit_class(const struct heap *heap, unsigned class, verify_visit *visit)
 {
-    const struct heap_class *hc = heap_part(heap, class);
+    const struct heap_class *hc = heap_class_of(heap, class);
     const struct magazine *m = &heap->front.magazine[class];
     const unsigned limit = m->limit;
     invariant(heap_uses(heap, class) || ((limit | hc->outbox_limit) == 0 && hc->slab == NULL));
@@ -141,7 +141,7 @@ static void verify_exchange(verify_visit *visit)
 
 static void verify_attached(const struct heap *heap, unsigned class)
 {
-    const struct heap_class *hc = heap_part(heap, class);
+    const struct heap_class *hc = heap_class_of(heap, class);
     invariant(hc->slab != NULL || load_plain(&hc->claimed) == 0);
     if (hc->slab != NULL) {
         invariant(load_plain(&hc->slab->word) == slab_word(SLAB_ATTACHED, class, heap->epoch->id));
@@ -156,7 +156,7 @@ void verify_heap(const struct heap *heap)
     verify_cached(heap, verify_slot);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         verify_attached(heap, c);
-        stocked += (size_t)counter_get(&heap_part(heap, c)->stock.slots) * class_geometry[c].size;
+        stocked += (size_t)counter_get(&heap_class_of(heap, c)->stock.slots) * class_geometry[c].size;
     }
     invariant(stocked == heap->stock.bytes && stocked <= heap->stock.peak);
 }

@@ -68,7 +68,7 @@ static bool bits_are_whole(const struct run *slab, const struct class_geometry *
 static bool heap_has(const struct heap *heap, const struct run *slab)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        if (heap_part(heap, c)->slab == slab) {
+        if (heap_class_of(heap, c)->slab == slab) {
             return true;
         }
     }
@@ -338,7 +338,7 @@ static const char *check_locks(void)
 static bool is_empty(const struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        if (heap_part(heap, c)->slab != NULL || heap_cached(heap, c) != 0) {
+        if (heap_class_of(heap, c)->slab != NULL || heap_cached(heap, c) != 0) {
             return false;
         }
     }
@@ -354,7 +354,7 @@ static const char *check_registry(void)
         if (thread->work.epoch != 0 || thread->work.depth != 0 || thread->scope != NULL) {
             return WRONG("a thread that is gone is still in a unit of work, or inside of an epoch");
         }
-        if (!is_empty(&thread->heap) || load_plain(&thread->heap.rests_since_ms) != 0) {
+        if (!is_empty(&thread->heap) || load_plain(&thread->heap.resting_since_ms) != 0) {
             return WRONG("an idle heap is not empty");
         }
     }
@@ -367,7 +367,7 @@ static const char *check_registry(void)
     for (unsigned i = 0; i < RESTING; i++) {
         const struct heap *const heap = load_plain(&resting_places[i]);
         n += heap != NULL;
-        if (heap != NULL && load_plain(&heap->rests_since_ms) == 0 && !is_empty(heap)) {
+        if (heap != NULL && load_plain(&heap->resting_since_ms) == 0 && !is_empty(heap)) {
             return WRONG("a heap that rests no more is not empty");
         }
     }

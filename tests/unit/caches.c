@@ -79,7 +79,7 @@ static void cached_is_bounded(void)
     CHECK_SAY(heap->stock.bytes <= stock_most, "%zu bytes are in stock, %zu may be", heap->stock.bytes, stock_most);
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const size_t size = class_geometry[class].size;
-        const size_t outbox = counter_get(&heap_part(heap, class)->outbox_slots) * size;
+        const size_t outbox = counter_get(&heap_class_of(heap, class)->outbox_slots) * size;
         CHECK_SAY(outbox <= magazine_bytes(size), "%zu bytes of class %zu are in the outbox", outbox, size);
         const size_t bytes = heap_cached(heap, class) * size;
         CHECK_SAY(bytes <= 2 * magazine_bytes(size) + stock_most + WORD_SLOTS * size,
@@ -678,8 +678,8 @@ static void mixed_or_in_rows(const void *argument)
         if (i < COUNT_OF(first)) {
             first[i] = p;
         } else if (i == COUNT_OF(first)) {
-            CHECK(flush_is_mixed(class, first, COUNT_OF(first)) == (turns != 1));
-            CHECK(!flush_is_mixed(class, first, COUNT_OF(first) - 1)); /* too few to tell */
+            CHECK(flush_mixes_slabs(class, first, COUNT_OF(first)) == (turns != 1));
+            CHECK(!flush_mixes_slabs(class, first, COUNT_OF(first) - 1)); /* too few to tell */
         }
         tslab_free(p);
     }
@@ -778,8 +778,8 @@ static void idle_classes_give_back_what_they_cache(void **state)
 /* The first page behind the parts of the classes that the heap uses. NULL: pages are too large for that. */
 static char *unused_page(struct heap *heap)
 {
-    char *const page = (char *)round_up((uintptr_t)&heap->part[heap_used(heap) + 1], os_page_bytes());
-    return page + os_page_bytes() <= (char *)&heap->part[CLASS_LIMIT] ? page : NULL;
+    char *const page = (char *)round_up((uintptr_t)&heap->classes[heap_used(heap) + 1], os_page_bytes());
+    return page + os_page_bytes() <= (char *)&heap->classes[CLASS_LIMIT] ? page : NULL;
 }
 
 /* The laws look at all. */
