@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-/* What a slow operation was needed for: the first argument of the probe `slow`. */
+/* Why an operation was slow: the first argument of the probe `slow`. */
 enum slow_reason {
     SLOW_NONE,
     SLOW_STOCK,     /* malloc: a full tray of the thread's own */

@@ -115,7 +115,7 @@ static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_
     }
     gate_lock(&thread->gate);
     const uint32_t epoch = large_epoch(p);
-    /* What grows in a closed epoch leaves it. */
+    /* An object that grows in a closed epoch leaves it. */
     const bool stays = epoch == 0 || size <= usable || epoch_is_open(epoch_by_id(epoch));
     const bool resized = stays && (epoch == 0 ? large_resize(p, size) : epoch_resize_run(epoch_by_id(epoch), p, size));
     gate_unlock(&thread->gate);

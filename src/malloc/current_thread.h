@@ -19,7 +19,7 @@ struct thread *current_thread_get_slow(void);
  * started. */
 struct thread *current_thread_get_surely(void);
 
-/* Has the end of the calling thread, which is counted, make the company smaller (program_threads.h). False: it would go
+/* Has the end of the calling thread, which is counted, lower the count (program_threads.h). False: it would go
  * unnoticed. */
 bool current_thread_notice_end(void);
 

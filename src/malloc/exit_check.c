@@ -1,4 +1,4 @@
-/* The slots in the thread's magazines are compared with each other and with the bitmaps; the seals of live objects are
+/* The slots in the thread's magazines are compared with each other and with the bitmaps. The seals of live objects are
  * compared one by one. */
 #include "malloc/exit_check.h"
 

@@ -18,7 +18,7 @@
 
 #include <pthread.h>
 
-/* What the forking thread remembers from before the fork until after it; under the engine's lock. */
+/* State that the forking thread keeps from before the fork until after it. Under the engine's lock. */
 struct fork_state {
     struct os_signals signals;
     bool has_streams;        /* libc's streams are taken */
@@ -233,7 +233,7 @@ static bool is_in_fork(void)
     return load_plain(&forking.thread) == &front_current;
 }
 
-/* What both sides do when the gates are open. In the child, `closed` is the list of epochs whose close is to be
+/* Common to both sides when the gates are open. In the child, `closed` is the list of epochs whose close is to be
  * completed. */
 static void fork_done(bool in_child, struct epoch *closed)
 {

@@ -102,13 +102,13 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
     struct hold *hold = ambient_hold(thread);
     void *p = alloc_ambient(thread, hold, size, alignment, class, zero);
     if (unlikely(p == NULL) && load_plain(&limits.hard_units) != SIZE_MAX) {
-        /* Free pages of used slabs count at the limit all the same, so nobody looks for them. */
+        /* Slabs are not swept: their free pages count against the limit whether or not they are purged. */
         gate_lock(&thread->gate);
         give_back_caches(thread);
         gate_unlock(&thread->gate);
         p = alloc_ambient(thread, hold, size, alignment, class, zero);
         if (p != NULL) {
-            limit_forget_refusal(); /* what came back may have served without a limit being asked again */
+            limit_forget_refusal(); /* recycled memory may have served without asking a limit again */
         }
     }
     laws_at_moment(MOMENT_SLOW_END, thread, 0);

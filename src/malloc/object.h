@@ -1,5 +1,5 @@
 /* Objects of any size: which part of the engine serves a size and an alignment, and where a freed pointer belongs. The
- * fast path (fast.h) comes first. What it does not do is here.
+ * fast path (fast.h) comes first. Everything else is here.
  *
  * Errors: NULL means no memory, or a size that is too large, and errno is ENOMEM. A pointer that is no object's ends
  * the program with a line on stderr. A free keeps errno. Threads: any. */
@@ -14,12 +14,12 @@
 struct epoch;
 struct thread;
 
-/* What checked builds do when an object of size bytes is handed out at p, which may be NULL, and before the object is
- * freed. object_begin_checked returns p. */
+/* Checked builds: called when an object of size bytes is handed out at p, which may be NULL, and before it is freed.
+ * object_begin_checked returns p. */
 void *object_begin_checked(void *p, size_t size);
 void object_end(void *p);
 
-/* What the checked libraries do before an object is freed with its size (SIZE_MAX: not given) and alignment. Ends the
+/* Checked libraries: called before an object is freed with its size (SIZE_MAX: not given) and alignment. Ends the
  * program when these are not what was asked for. */
 void object_check_size(const void *p, size_t size, size_t alignment);
 
@@ -29,15 +29,15 @@ always_inline void *object_begin(void *p, size_t size)
 }
 
 /* Serves plain malloc wherever it lands, in an epoch or in the process. `class` is the class of size and alignment,
- * CLASS_NONE for a large block. *zero says whether the object reads as zero; whoever hands memory over sets it, and
- * where NULL is returned it says nothing. */
+ * CLASS_NONE for a large block. *zero receives whether the object reads as zero. It means nothing where NULL is
+ * returned. */
 void *object_alloc_ambient(size_t size, size_t alignment, unsigned class, bool *zero);
 
 /* Allocate outside of epochs, from the heap of the thread's record: a slot of the class, or a large block. */
 void *object_alloc_slot(struct thread *thread, unsigned class);
 void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, bool *zero);
 
-/* What the fast path (fast.h) does not do itself. */
+/* The slow sides of the fast path (fast.h). */
 void *object_alloc_slow(size_t size);
 void object_free_slow(void *p);
 

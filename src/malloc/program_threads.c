@@ -1,5 +1,5 @@
-/* The count changes without the lock. Whoever changes it looks afterwards whether there is a keeper, and the holder of
- * the lock looks at the count again after it has changed that. So one of the two sees the other. */
+/* The count changes without the lock. The thread that changes it looks afterwards whether there is a keeper, and the
+ * holder of the lock looks at the count again after it has changed that. So one of the two sees the other. */
 #include "malloc/program_threads.h"
 
 #include "common/option.h"
@@ -81,8 +81,8 @@ static bool create(size_t stack_bytes)
     return done;
 }
 
-/* What libc allocates for a thread is no object of an epoch. Programs with much thread-local memory need a longer
- * stack. Where there is no thread to be had, the process does without for now. */
+/* Memory that libc allocates for a thread is no object of an epoch. Programs with much thread-local memory need a
+ * longer stack. Where there is no thread to be had, the process does without for now. */
 static void start(void)
 {
     struct thread *const thread = front_current->thread;

@@ -13,7 +13,7 @@
  * A thread holds `lock` while it starts or ends the keeper, and while it forks. The keeper never takes it. While a
  * thread holds it, libc may call malloc and free in that thread.
  *
- * Invariants: no thread counts twice; the keeper does not count.
+ * Invariants: no thread counts twice, and the keeper does not count.
  *
  * Threads: any; outside of all gates, locks and signal handlers. */
 #ifndef TSLAB_MALLOC_PROGRAM_THREADS_H
@@ -62,7 +62,7 @@ void program_threads_grow(void);
 void program_threads_shrink(void);
 
 /* Called by a thread that has ended its record. Where it leaves the program with one thread and no keeper, it gives
- * back what threads have left behind, because nobody may come by later. */
+ * back the memory that threads have left behind, because no slow operation may follow. */
 void program_threads_clear(void);
 
 /* Starts or ends the keeper, as the number of threads and the option demand. */

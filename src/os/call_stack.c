@@ -1,5 +1,5 @@
-/* Frames without tables end the stack. The copy of the unwinder in our shared libraries asks for a function of
- * glibc 2.35; its calls come here (--wrap), so that the libraries run with older ones, too. */
+/* Frames without tables end the stack. The copy of the unwinder in our shared libraries asks for a function of glibc
+ * 2.35. Its calls come here (--wrap), so that the libraries run with older ones, too. */
 #include "os/call_stack.h"
 
 #include "base/atomic.h"

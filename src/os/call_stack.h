@@ -39,8 +39,8 @@ void backtrace_end(void);
 /* The calling thread's stack. */
 void backtrace_say_here(void);
 
-/* A stack that was read earlier (stack_read). At most BACKTRACE_FRAMES lines; the innermost frames, as long as they
- * are those of our own shared library, are left out. */
+/* A stack that was read earlier (stack_read). At most BACKTRACE_FRAMES lines. The innermost frames that are our own
+ * shared library's are left out. */
 void backtrace_say(const uintptr_t *frames, size_t depth);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <time.h>
 
-/* What the clock says; 0 when it cannot be read. */
+/* The time of the clock; 0 when it cannot be read. */
 struct timespec clock_read(clockid_t clock);
 
 #endif

@@ -77,7 +77,7 @@ static bool parse_digits(const char *at, uint64_t *number)
     return at != start;
 }
 
-/* What a file says now. */
+/* The present number in a file. */
 static const char *read_again(int file)
 {
     (void)os_read_again(file, watching.buffer, sizeof watching.buffer);

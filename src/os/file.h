@@ -52,7 +52,7 @@ enum { OS_NOT_OURS = -1 };
 int os_open_to_append(const char *path, int *why);
 void os_close(int fd);
 
-/* What such a number means. */
+/* The meaning of such a number. */
 const char *os_why(int why);
 
 /* Writes all of the text. False when it could not: the rest is lost, silently, for there is nobody to tell. Raises no

@@ -1,4 +1,4 @@
-/* What libc has functions for is asked of the kernel all the same: they know of threads that the program made. */
+/* It calls the kernel even where libc has functions: these act on threads that the program made. */
 #include "os/helper_thread.h"
 
 #include "base/bits.h"
@@ -48,7 +48,7 @@ static void lower_priority(void)
 
 static per_thread bool is_apart;
 
-/* The first call alone makes the table the thread's own; the others close what is left below. */
+/* The first call alone makes the table the thread's own. The others close the rest below. */
 static bool have_own_files(int keeps)
 {
     const unsigned above = (unsigned)keeps + 1;
@@ -72,7 +72,7 @@ struct rights {
     uint32_t effective, permitted, inheritable;
 };
 
-/* What the kernel says of the process's first thread, and the rights that this one had when it looked last. The file is
+/* The kernel's file about the process's first thread, and the rights that the keeper had at its last look. The file is
  * in this thread's table. -1: there is nothing to give up. */
 static per_thread int first_thread = -1;
 static per_thread uint64_t rights_left;

@@ -40,10 +40,10 @@ always_inline bool lock_is_held(const struct lock *lock)
     return (load_plain(&lock->word) & LOCK_HELD) != 0;
 }
 
-/* Takes the lock; waits for it. */
+/* Takes the lock, and waits for it. */
 void lock_acquire(struct lock *lock);
 
-/* Takes the lock if it is free; false when it is not. Never waits. */
+/* Takes the lock if it is free, and returns whether it did. Never waits. */
 bool lock_try(struct lock *lock);
 
 /* Releases a lock on which no thread pushes. */

@@ -327,7 +327,7 @@ extern void _IO_list_lock(void) __attribute__((weak));
 extern void _IO_list_unlock(void) __attribute__((weak));
 extern void _IO_list_resetlock(void) __attribute__((weak));
 
-/* What is known without libc. */
+/* A name known without libc. */
 enum { NOT_WATCHED, NONE_CAME, SOME_CAME };
 static atomic_u32 threads_seen;
 

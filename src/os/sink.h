@@ -16,7 +16,7 @@
 /* Returns the descriptor by which the standard error will be found. */
 int sink_keep_stderr(void);
 
-/* What is written. */
+/* The kinds of output. */
 enum sink_kind { SINK_STATISTICS, SINK_PROFILE };
 
 /* Opens the file of this pattern, to append to it (os_open_to_append): in it, %p stands for the number of the process,

@@ -39,8 +39,8 @@ static bool chunk_is_frozen(const struct cursor *cursor)
     return cursor->end != load_plain(&cursor->start) + chunk_of(cursor)->cut;
 }
 
-/* The granule from this one on whose object is sampled; at most CHUNK_GRANULES. What was drawn before and not reached
- * does not matter: the distance to the next sample has no memory. */
+/* The granule from this one on whose object is sampled; at most CHUNK_GRANULES. A sample that was drawn before and not
+ * reached does not matter: the distance to the next one has no memory. */
 static uint16_t random_cut(uint64_t from)
 {
     uint64_t state = fetch_add_plain(&samples.seed, 1);
@@ -178,7 +178,7 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
         cursor_touch(cursor);
         store_relaxed(size_code_at(p), (uint8_t)code);
         store_relaxed(&cursor->at, end);
-        /* What is allocated in the same granules next may be sampled, too; but nothing in a chunk without a life. */
+        /* The next object in the same granules may be sampled, too, but not in a chunk without a life. */
         if (samples_are_on() && owned_load(&chunk_of(cursor)->life) != 0) {
             chunk_cut(cursor, random_cut(end - load_plain(&cursor->start)));
         }

@@ -8,7 +8,7 @@
  * has passed live, except those that were freed. The number of objects follows from the codes.
  *
  * One holder at a time fills a chunk (epoch_record.h). It writes and clears codes by plain stores, and counts in its
- * cursor. Every other thread clears a code by an exchange, and subtracts its granules from `live` of the descriptor.
+ * cursor. Every other thread clears a code by a swap, and subtracts its granules from `live` of the descriptor.
  * While the chunk is open, `live` is CHUNK_OPEN less the granules that other threads freed. Once it is closed, `live`
  * is the granules of the objects in it. The thread that brings it to 0 owns the chunk.
  *
@@ -43,7 +43,7 @@ struct cursor {
     atomic_u64 at;     /* start of the free rest of the chunk; 0: no chunk */
     uint64_t end;      /* end of the free rest; 0: no chunk */
     atomic_u64 start;  /* start of the chunk, or NO_CHUNK */
-    atomic_u64 freed;  /* start plus the granules that the holder freed or skipped; equals `at` when it freed all */
+    atomic_u64 freed;  /* start plus the granules that the holder freed or skipped. It equals `at` when all are freed */
     atomic_u64 passed; /* total granules passed in chunks that it left, or in which it started anew */
 };
 

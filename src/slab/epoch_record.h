@@ -1,4 +1,4 @@
-/* Epochs: their records, and the runs that belong to each. What users do with epochs is in scope.h.
+/* Epochs: their records, and the runs that belong to each. The calls of users are in scope.h.
  *
  * The word of an epoch is one atomic with its generation, its state and a count. The count is the number of holds that
  * are not emptied yet, plus one for the thread that will close the epoch. A thread changes the state by a
@@ -25,7 +25,7 @@
  * Pins keep a record from retiring. An epoch has one pin until it is DRAINING, and one for each linked run. A run is
  * linked before any thread can find it empty, and unlinked before it goes to the depot.
  *
- * Invariants: a record in the pool is FREE, has no runs and no chunks, and its holds are TAKEN; a finished epoch has no
+ * Invariants: a record in the pool is FREE, has no runs and no chunks, and its holds are TAKEN. A finished epoch has no
  * holder.
  *
  * The card of the protocol is docs/protocols/epoch.md. Threads: any, inside a gate, except where a function says
@@ -66,7 +66,7 @@ enum {
  * has entered another epoch in between, it puts an *echo* on top of its scopes. An echo is a struct hold that belongs
  * to this thread alone, and stands for the hold that `real` names. */
 struct hold {
-    /* What other threads look at, and what changes rarely. */
+    /* Read by other threads, or rarely changed. */
     _Alignas(CACHE_LINE) _Atomic(struct thread *) holder;
     _Atomic(struct hold *) next;      /* the next hold of the same epoch */
     struct epoch *epoch;              /* never changes, except in an echo */
@@ -79,7 +79,7 @@ struct hold {
     uint32_t free_entry,
         free_entries; /* the first of the entries for handles that it keeps, 0: none; and their number */
 
-    /* What the holder works with, on a cache line that other threads leave alone. */
+    /* The holder's own, on a cache line that other threads leave alone. */
     _Alignas(CACHE_LINE) struct cursor cursor;
     struct heap *heap;    /* NULL: the hold fills chunks */
     uint64_t value;       /* the value of the epoch when it was entered */

@@ -10,8 +10,8 @@
  *
  * Invariants: an entry is lent to one handle, or on a list of free entries, or in the hands of one thread.
  *
- * The card of the protocol is docs/protocols/handles.md. Threads: any. Whoever takes, lends, ends or puts back an entry
- * has a hold of the epoch, or the living object of the entry: so the epoch does not end meanwhile. */
+ * The card of the protocol is docs/protocols/handles.md. Threads: any. A thread that takes, lends, ends or puts back an
+ * entry has a hold of the epoch, or the living object of the entry, so the epoch does not end meanwhile. */
 #ifndef TSLAB_SLAB_HANDLE_TABLE_H
 #define TSLAB_SLAB_HANDLE_TABLE_H
 

@@ -13,7 +13,7 @@ enum {
     GROWTH_UNITS = (1 << 20) / UNIT_BYTES, /* the least growth after which a sweep begins */
     GROWTH_SHIFT = 5,                      /* the growth, as a fraction of the units in use, after which it begins */
     GIVEN_SHIFT = 2,    /* the empty memory that went back, as a fraction of that in use, after which one begins */
-    PAGES_WORTH_IT = 2, /* pages of a slab that are worth a purge on the way; a trim and the keeper take each one */
+    PAGES_WORTH_IT = 2, /* pages of a slab that are worth a purge on the way. A trim and the keeper take each one */
 };
 
 /* The state of the sweep. It is written under the lock. Any thread may read the atomic fields. */
@@ -122,8 +122,8 @@ static bool purge_chunks(struct epoch *epoch, size_t *purged)
     return n == SWEEP_STEP_SLABS;
 }
 
-/* Looks at the next slab of the sweep, which is under way; behind the last one of an epoch, at its chunks. Returns the
- * bytes given back. */
+/* Looks at the next slab of the sweep, which is under way, or, behind the last one of an epoch, at its chunks. Returns
+ * the bytes given back. */
 static size_t sweep_look(void)
 {
     size_t purged = 0;

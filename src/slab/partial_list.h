@@ -8,7 +8,7 @@
  * partial_evaluate acts on the slab's state alone, whatever the caller and its reason. So late and needless calls are
  * harmless.
  *
- * Invariants: a slab is on a list exactly while it is PARTIAL, and then it has a slot; length is the number of slabs on
+ * Invariants: a slab is on a list exactly while it is PARTIAL, and then it has a slot. length is the number of slabs on
  * the list. The protocol's card is docs/protocols/slab.md. Threads: any, inside a gate. */
 #ifndef TSLAB_SLAB_PARTIAL_LIST_H
 #define TSLAB_SLAB_PARTIAL_LIST_H

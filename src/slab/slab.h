@@ -12,7 +12,7 @@
  *
  * The protocol's card, with the pairs of orders, is docs/protocols/slab.md.
  *
- * Not here: lists, and who looks when (partial_list.h); magazines (heap.h). Threads: any, as each function says. */
+ * Not here: lists, and who looks when (partial_list.h), nor magazines (heap.h). Threads: any, as each function says. */
 #ifndef TSLAB_SLAB_SLAB_H
 #define TSLAB_SLAB_SLAB_H
 

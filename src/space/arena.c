@@ -225,8 +225,8 @@ static size_t step_end(size_t end)
 }
 
 /* Commits units from `first` on: at least a page, and up to *end, and where that succeeds so many that they are a whole
- * step with the `tail` units before. What is needed may still fit where the step does not, or lie before `first` where
- * a search did not find it. *end receives the end of what was committed. */
+ * step with the `tail` units before. The units needed may still fit where the step does not, or lie before `first`
+ * where a search did not find them. *end receives the end of what was committed. */
 static enum os_placed commit_step(size_t first, size_t tail, size_t *end)
 {
     if (first >= arena.span_units) {

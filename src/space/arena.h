@@ -79,7 +79,7 @@ struct run {
     atomic_u32 full;     /* slab: words of the bitmap that are whole. Chunk: how far it was filled (chunk.h) */
     uint32_t prev, next; /* neighbours in the run's present list: partial slabs, a bin of the depot, or trapped runs */
 
-    /* The run (depot.h). Written under the depot's lock; the owner of a used run may read them. */
+    /* The run (depot.h). Written under the depot's lock. The owner of a used run may read them. */
     uint32_t units;
     uint32_t kind; /* enum run_kind */
 
@@ -177,9 +177,9 @@ struct stretch {
     uint32_t units; /* 0: none */
 };
 
-/* Maps units that were never used, and that read as zero. They are enough for n units at a multiple of
- * align units (a power of two, counted in addresses). The n units may begin in the last `tail` units of the arena,
- * which the caller has. Returns no units when the span or the memory is exhausted. What is returned is whole pages.
+/* Maps units that were never used, and that read as zero. They are enough for n units at a multiple of align units (a
+ * power of two, counted in addresses). The n units may begin in the last `tail` units of the arena, which the caller
+ * has. Returns whole pages, or no units when the span or the memory is exhausted.
  *
  * The first call returns what arena_start committed. That may be too short: then call again. arena_publish has the
  * units be part of the arena, before the next call. */

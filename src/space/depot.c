@@ -1,4 +1,4 @@
-/* What the depot does with runs under its lock: takes the one that serves best, and puts back. */
+/* The depot takes the run that serves best, and puts runs back, under its lock. */
 #include "space/depot.h"
 
 #include "os/fatal.h"
@@ -30,7 +30,7 @@ static void note_miss(uint32_t n, uint32_t given_back)
     recent_use_miss(&depot.use, n, given_back);
 }
 
-/* What is to be taken, and how that went. */
+/* A request for a run, and its result. */
 struct request {
     uint32_t n, align;
     bool fresh; /* only units without pages */

@@ -10,8 +10,8 @@
  *
  * When none fits, memory is mapped (growth.h). Only runs of the same kind merge.
  *
- * Owns, under its lock: kind, units, list and age links of the descriptors of empty runs; the kind and units of used
- * ones.
+ * Owns, under its lock: kind, units, list and age links of the descriptors of empty runs, and the kind and units of
+ * used ones.
  *
  * Invariants:
  *
@@ -69,12 +69,12 @@ void depot_lose(uint32_t first, uint32_t n);
 /* For a purger, which takes runs out, lets the system work on them without the lock, and puts them back.
  *
  * depot_take_oldest takes the dirty run that waits longest, if it has waited since before `before_ms` or if more than
- * `dirty_limit` units are dirty. It takes at most max_units of a longer run, to the end of a page; the rest stays. It
- * returns the first unit or 0; *n receives the units.
+ * `dirty_limit` units are dirty. It takes at most max_units of a longer run, to the end of a page, and the rest stays.
+ * It returns the first unit or 0. *n receives the units.
  *
  * depot_put_purged puts back a purged run: its whole pages are clean, the parts of pages at its ends are dirty.
- * depot_put_refused puts back a run that the system refused: it is stuck. depot_unstick makes a stuck run dirty again;
- * false: there is none. */
+ * depot_put_refused puts back a run that the system refused: it is stuck. depot_unstick makes a stuck run dirty again.
+ * False: there is none. */
 uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_units, uint32_t *n);
 void depot_put_purged(uint32_t first, uint32_t n);
 void depot_put_refused(uint32_t first, uint32_t n);

@@ -28,7 +28,7 @@ enum { BINS = 192 /* whole words of `occupied` */, RUN_KINDS = RUN_ABSENT + 1 };
  * is set exactly where the bin's head is not 0. */
 struct bins {
     uint64_t occupied[RUN_KINDS - 1][BINS / 64]; /* the bins that are not empty */
-    uint32_t heads[RUN_KINDS - 1][BINS];         /* the first run of each bin; runs are linked by next and prev */
+    uint32_t heads[RUN_KINDS - 1][BINS];         /* the first run of each bin. Runs are linked by next and prev */
 };
 
 struct depot {
@@ -50,7 +50,7 @@ struct depot {
 
 extern struct depot depot;
 
-/* What was purged lately. Written under the lock. */
+/* Runs purged lately. Written under the lock. */
 struct purged_lately {
     size_t units;                 /* not wanted again so far */
     uint64_t purged_ms;           /* when the last of them was purged */

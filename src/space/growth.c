@@ -1,4 +1,4 @@
-/* What is mapped is published, under the depot's lock, as a clean run. Where the arena ends with absent units, it grows
+/* A new mapping is published, under the depot's lock, as a clean run. Where the arena ends with absent units, it grows
  * by what these lack: a longer block takes the place of a shorter one that left, and the process needs no second part
  * of the side tables. */
 #include "space/growth.h"

@@ -13,7 +13,7 @@
 
 #include "space/free_runs.h"
 
-/* What is wanted, and what was tried. */
+/* A request for memory, and the steps tried. */
 struct growth {
     uint32_t n, align;
     unsigned returns; /* absent runs that were tried */
@@ -24,8 +24,8 @@ struct growth {
 void growth_lock(void);
 void growth_unlock(void);
 
-/* Maps memory for n aligned units. *run: the clean run that has them; 0: other threads took what was to serve with it,
- * so it takes another step. A search need not find the run (run_find). False: there is no memory. */
+/* Maps memory for n aligned units. *run: the clean run that has them; 0: other threads took a part of it, so it takes
+ * another step. A search need not find the run (run_find). False: there is no memory. */
 bool growth_step(struct growth *growth, uint32_t *run);
 
 /* Whether memory could be mapped behind a used run that ends before the unit `behind`, so that it can grow by so many

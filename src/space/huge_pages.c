@@ -1,5 +1,5 @@
-/* Marks a range, touches it, and takes the mark away again. What that takes beyond what it should is a debt, and a
- * large debt is a pause. */
+/* Marks a range, touches it, and takes the mark away again. Time beyond FILL_MS each is a debt, and a large debt starts
+ * a pause. */
 #include "space/huge_pages.h"
 
 #include "common/trace.h"
@@ -8,15 +8,15 @@
 #include "space/pages.h"
 
 enum {
-    FILL_MS = 1, /* what a huge page may take on average; as many pages of their own take about as long */
+    FILL_MS = 1, /* time for a huge page on average. As many small pages take about as long */
     DEBT_MS_MOST = 16,
-    PAUSE_SHIFT = 6, /* a pause is so many times as long as what it is for */
+    PAUSE_SHIFT = 6, /* a pause is this many times as long as its debt */
 };
 
 static struct {
-    atomic_u64 debt_ms;         /* what huge pages took beyond FILL_MS each */
+    atomic_u64 debt_ms;         /* time of huge pages beyond FILL_MS each */
     atomic_u64 paused_until_ms; /* 0: there is no pause */
-    atomic_u32 is_filling;      /* written under the depot's lock, and by who fills */
+    atomic_u32 is_filling;      /* written under the depot's lock, and by the filling thread */
 } pace;
 
 bool huge_is_possible(void)

@@ -7,8 +7,8 @@
  * A page here is one of the system's, or a unit where pages are longer. Of such long pages the system takes back only
  * whole ones.
  *
- * Invariants: the pages of a slot that is neither in its slab nor claimed are there; so are those of a large block and
- * of a chunk, except for pages at the end of a chunk that were never filled; a clean run has no pages.
+ * Invariants: the pages of a slot that is neither in its slab nor claimed are there. So are those of a large block and
+ * of a chunk, except for pages at the end of a chunk that were never filled. A clean run has no pages.
  *
  * Threads: the owner of a unit, or the holder of the slab that it belongs to, writes. Others read at any time, and may
  * see a page as it was. */
@@ -32,7 +32,7 @@ always_inline uint8_t pages_mask(size_t first, size_t last)
 /* Says of all pages between two addresses that they are there, or that they are not. */
 void pages_set(const char *from, const char *to, bool there);
 
-/* What lies between two addresses is handed out. */
+/* The memory between two addresses is handed out. */
 always_inline void pages_touch(const char *from, const char *to)
 {
     const size_t first = (uintptr_t)from - arena.base, last = (uintptr_t)to - 1 - arena.base;

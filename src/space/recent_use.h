@@ -1,6 +1,6 @@
-/* Recent use: how much memory was in use lately, by how much that rose, how much of what was freed was taken again, the
- * most at one time and the sum, and how much of what was given back was missed. The purger lets as much empty memory
- * wait as the program is likely to take (reclaim.h), and a stock keeps as many slots (stock.h), whose units are bytes.
+/* Recent use, over the last two windows: peak use, its largest rise, how much freed memory was allocated again (the
+ * maximum and the sum), and how much purged memory was needed again. The purger (reclaim.h) and the stocks (stock.h, in
+ * bytes) keep as much free memory as the program is likely to reuse.
  *
  * Time is cut into windows, here of purge_delay_ms. "Lately" is this window and the one before, unless there was a long
  * pause. When a window ends, a half of what was missed is forgotten.
@@ -49,7 +49,7 @@ static inline void recent_use_miss(struct recent_use *use, size_t units, size_t 
 /* Whether the use has doubled in this window, so fast that page faults are a good part of the program's time. */
 static inline bool recent_use_soars(const struct recent_use *use, uint64_t now_ms)
 {
-    enum { SOARS_UNITS = 32 }; /* that it rises by in a millisecond: half a MiB */
+    enum { SOARS_UNITS = 32 }; /* units in a millisecond, half a MiB */
     const uint64_t passed_ms = now_ms > use->since_ms ? now_ms - use->since_ms : 0;
     return use->now.rise >= use->now.peak / 2 && use->now.rise >= passed_ms * SOARS_UNITS;
 }

@@ -14,7 +14,7 @@ enum {
     RANGE_UNITS = (32 << 20) / UNIT_BYTES,
     RANGE_UNITS_MIN = (1 << 20) / UNIT_BYTES, /* the least that is worth a call, where there is so much */
     STEP_UNITS = RANGE_UNITS_MIN,             /* the most that a malloc or free of a slot purges */
-    CALL_UNITS = 4,                           /* what a call of madvise counts as in these at least */
+    CALL_UNITS = 4,                           /* a call of madvise counts as at least this many */
     LOCKED_UNITS = (32 << 20) / UNIT_BYTES,   /* the most that is purged before the lock is free again */
     TABLES_UNITS = (8 << 20) / UNIT_BYTES,    /* purged units after which the purger looks for long clean runs */
     TABLES_RUNS = 64,                         /* runs that one such look takes at most */
@@ -23,11 +23,10 @@ enum {
     LEAVE_UNITS_MIN = (4 << 20) / UNIT_BYTES,
     LEAVE_SHIFT = 6,
     PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
-    BESIDES_SHIFT = 5, /* this fraction of what is in use may wait in any case */
-    MISSED_SHIFT = 3,  /* what was missed may wait, up to this fraction of what is in use */
-    /* Where there is no keeper. This fraction of what is in use may wait. What the program freed and took again lately
-     * may wait up to the largest of REUSE_UNITS, what is in use, and this fraction of the sum of all that it took
-     * again. */
+    BESIDES_SHIFT = 5, /* this fraction of the memory in use may wait in any case */
+    MISSED_SHIFT = 3,  /* missed memory may wait, up to this fraction of the memory in use */
+    /* Without a keeper. This fraction of the memory in use may wait. Memory that was freed and allocated again lately
+     * may wait up to the largest of REUSE_UNITS, the memory in use, and this fraction of the sum of such reuse. */
     NO_KEEPER_SHIFT = 2,
     REUSE_UNITS = (64 << 20) / UNIT_BYTES,
     REUSE_SUM_SHIFT = 3,
@@ -40,15 +39,14 @@ static struct {
     struct lock lock;
     size_t units_since_tables;    /* units purged since the side tables were looked at */
     size_t mistaken_units;        /* purged_lately.mistaken_units at that time */
-    atomic_u64 checked_ms;        /* time of the last look */
-    atomic_u64 resumed_ms;        /* time of the last look that came after a pause, */
+    atomic_u64 checked_ms;        /* time of the last check */
+    atomic_u64 resumed_ms;        /* time of the last check that came after a pause, */
     atomic_u64 resumed_before_ms; /* and of the one before */
     atomic_u64 paused_until_ms;   /* end of the pause after a refusal; 0: the system has not refused */
 } purger = { .lock = LOCK_INIT(RANK_PURGE) };
 
-/* Where there is no keeper, this may be the last time that anybody looks. So beside
- * a little only so much waits: what the program has freed and taken again lately, a share of what is in use, or a huge
- * page, whichever is most. */
+/* Without a keeper the bound is the largest of: memory that was freed and allocated again lately, a quarter of what is
+ * in use, and a huge page. */
 static size_t units_without_keeper(size_t used)
 {
     const size_t reuse_sum = load_plain(&depot.use.reuse_sum) >> REUSE_SUM_SHIFT;
@@ -56,10 +54,10 @@ static size_t units_without_keeper(size_t used)
     return max_size(max_size(HUGE_UNITS, used >> NO_KEEPER_SHIFT), reuse);
 }
 
-/* The dirty units that may wait for reuse. What is in use and what waits are together no more than what was in use
- * lately, and a little: the option, a share, or what was missed, whichever is most. The last is for programs whose
- * large blocks have many lengths: they always have empty runs that no request fits, and without more room the purger
- * takes the runs that they want next. A huge page counts as used when it is taken. */
+/* The dirty units that may wait for reuse: used and waiting units together are at most the recent peak plus the largest
+ * of the option, a share of those in use, and those missed lately. The last is for programs whose large blocks have
+ * many lengths: they always have empty runs that no request fits, and without more the purger takes the runs that they
+ * want next. A huge page counts as used when it is taken. */
 static size_t waiting_units(void)
 {
     const size_t most = limit_presses() ? 0 : option_get(OPTION_RETAIN_LIMIT_BYTES) >> UNIT_SHIFT;
@@ -196,8 +194,8 @@ static bool is_paused(uint64_t now_ms)
     return unlikely(until_ms != 0) && now_ms < until_ms;
 }
 
-/* The most that the next call may purge of so much. If it is not for the age of what it purges, that is what is too
- * much, or what is worth a call. */
+/* The most units that the next call may purge. Where it is not for the age of the runs, these are the units above the
+ * limit, or RANGE_UNITS_MIN. */
 static uint32_t range_units(uint64_t before_ms, size_t dirty_limit, size_t most)
 {
     const size_t dirty = counter_get(&depot.units[RUN_DIRTY]);
@@ -205,7 +203,7 @@ static uint32_t range_units(uint64_t before_ms, size_t dirty_limit, size_t most)
     return (uint32_t)min_size(max_size(over, RANGE_UNITS_MIN), min_size(most, RANGE_UNITS));
 }
 
-/* Purges dirty runs, oldest first, until max_units are reached; a short run counts as CALL_UNITS. Stops at the first
+/* Purges dirty runs, oldest first, until max_units are reached. A short run counts as CALL_UNITS. Stops at the first
  * refusal unless it insists. Returns the bytes given to the system. Under the lock. */
 static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_units, bool insists)
 {
@@ -247,9 +245,9 @@ static uint64_t old_ms(uint64_t now_ms)
     return option_choice(OPTION_PURGE) != PURGE_NEVER && now_ms > delay_ms ? now_ms - delay_ms : 0;
 }
 
-/* The same for the program's own looks. A keeper sees to old runs. Where there is none, a program that goes on after a
- * pause is about to want what waited through the pause: that goes after a while, or if the program did not want it
- * after the pause before either. */
+/* The same for slow operations. With a keeper, nothing is old for them. Without one, keep what waited through a pause:
+ * the program is likely to reuse it. Purge it after another delay, or at once if it was not reused after the previous
+ * pause. */
 static uint64_t old_for_program_ms(uint64_t now_ms)
 {
     const uint64_t delay_ms = option_get(OPTION_PURGE_DELAY_MS);
@@ -265,8 +263,8 @@ static uint64_t old_for_program_ms(uint64_t now_ms)
     return goes_on ? min_size(old_ms(now_ms), load_plain(&purger.resumed_before_ms)) : old_ms(now_ms);
 }
 
-/* Purges what is too much, and then what became dirty before a time, so many units at most. Returns whether any went.
- * Under the lock. */
+/* Purges the units above the limit, then runs that became dirty before a time, `most` units at most. Returns whether
+ * any went. Under the lock. */
 static bool purge_due(uint64_t now_ms, uint64_t before_ms, size_t most)
 {
     size_t bytes = 0;

@@ -2,11 +2,10 @@
  * (partial_list.h): it sees only the depot.
  *
  * Dirty runs are purged when they have waited longer than the option purge_delay_ms, or when more of them wait than the
- * program has lately shown to want (space/recent_use.h). So what comes and goes waits for its next turn. And where it
- * takes memory for which nothing that waits is long enough, as much of that goes: together they are no more than what
- * was in use at the last peak, and a little. The purger takes a run out of the depot, lets the kernel work under no
- * lock but the purger's own, and puts the run back clean. Long clean runs also give back their part of the side tables,
- * and the longest of them their addresses.
+ * program has lately reused (space/recent_use.h). Used and waiting memory together stay at the recent peak plus a
+ * little. The purger takes a run out of the depot, lets the kernel work under no lock but the purger's own, and puts
+ * the run back clean. Long clean runs also give back their part of the side tables, and the longest of them their
+ * addresses.
  *
  * Where the kernel refuses to take pages (they are locked, or a sandbox forbids the call), the first pages that it
  * refuses become a stuck run, and purging pauses for purge_delay_ms.
@@ -32,26 +31,25 @@ extern struct reclaim_counters reclaim_counters;
 /* Gives whole pages back to the system, and counts the call. False when the kernel refuses. */
 bool reclaim_pages(char *start, size_t bytes);
 
-/* Whether more is dirty than may wait, and purging does not pause. A few loads; needs no gate. */
+/* Whether more is dirty than may wait, and purging does not pause. A few loads, without a gate. */
 bool reclaim_has_too_much(void);
 
-/* Called at the end of slow operations: purges what is too much, and wakes the keeper, which purges what is old. Where
- * there is none, it purges that, too. Cheap when there is nothing to do. */
+/* Called at the end of slow operations: purges the units above the limit, and wakes the keeper, which purges old runs.
+ * Without a keeper it purges those, too. Cheap when there is nothing to do. */
 void reclaim_tick(void);
 
-/* The same where no more than slots came or went: purges no more than such an operation may take the time for. The next
- * one goes on. */
+/* The same after an operation on slots alone: purges at most STEP_UNITS. The next operation goes on. */
 void reclaim_step(void);
 
-/* For the keeper: purges what is too much and what is old, in steps. False: there was none, or another thread purges.
- */
+/* For the keeper: purges the units above the limit and old runs, in steps. False: there were none, or another thread
+ * purges. */
 bool reclaim_due(void);
 
-/* Who purges while no slow operation comes (keeper.h) waits here for one. RECLAIM_NAPS: it looks again by itself, and
- * wants to know whether an operation came. RECLAIM_SLEEPS: it sleeps on the word. */
+/* The keeper waits on this word. RECLAIM_NAPS: it wakes by itself, and asks to be told of a slow operation.
+ * RECLAIM_SLEEPS: it sleeps until one. */
 enum { RECLAIM_NAPS = 1, RECLAIM_SLEEPS };
 extern atomic_u32 reclaim_waits;
-extern atomic_u32 reclaim_is_kept; /* 1: there is such a one */
+extern atomic_u32 reclaim_is_kept; /* 1: there is a keeper */
 void reclaim_wake(void);
 
 static inline void reclaim_call(void)
@@ -71,8 +69,8 @@ bool reclaim_is_refused(void);
  * first: so when it returns, no purger holds a run that was dirty before the call. */
 size_t reclaim_all(void);
 
-/* As depot_take. When no run is long enough, it waits for another purger, which may hold the run that is needed, and
- * purges what is dirty, so that it merges with clean runs. Only then it gives up. */
+/* Allocates a run, as depot_take. When no run is long enough, it waits for another purger, which may hold the run that
+ * is needed, and purges what is dirty, so that it merges with clean runs. Only then it gives up. */
 uint32_t run_alloc(uint32_t n, uint32_t align, bool *clean);
 
 /* The same, as depot_take_to_fill. */

@@ -7,8 +7,8 @@
  *
  * Freed large runs (hot_runs.h) do not take from the budget, because counting them costs more than they save. All
  * threads' hot runs together may be an eighth of the memory in use, in equal parts, but 2 MiB a thread at least and 8
- * MiB at most. If the option is set, they get a quarter of the budget, and the exchange counts. At
- * a limit they may be nothing.
+ * MiB at most. If the option is set, they get a quarter of the budget, and the exchange counts. At a memory limit no
+ * hot run is kept.
  *
  * Threads: any. */
 #ifndef TSLAB_THREAD_CACHE_BUDGET_H

@@ -4,7 +4,7 @@
  * of tcmalloc's transfer cache.
  *
  * Only classes whose slots every thread may adopt are exchanged (tags, arena.h), and only while there are several
- * threads. What lies here and was not asked for since the last look goes back to the slabs.
+ * threads. Trays that were not asked for since the last look go back to the slabs.
  *
  * A class *drains* when several times what may lie here found no room, and nobody asked for any. As in a stock
  * (stock.h), its slots only keep slabs from being empty: none comes in, and what is here goes back by and by.
@@ -46,7 +46,7 @@ struct tray *exchange_drain(unsigned class);
 /* The slots of a class that are here. */
 uint32_t exchange_slots(unsigned class);
 
-/* Gives back to their slabs what was not asked for since the last tick; all: everything. */
+/* Gives trays that were not asked for since the last tick back to their slabs, or, with `all`, every tray. */
 void exchange_tick(bool all);
 
 /* Does so, if that was not done lately. One thread at a time looks after what is shared. Returns whether there is any

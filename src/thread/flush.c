@@ -55,7 +55,7 @@ struct word_slots {
     uint64_t mask;
 };
 
-/* The words that are gathered at once; each has one place that it may take. */
+/* The words that are gathered at once. Each has one place that it may take. */
 enum { MIXED_WORDS = 64 };
 
 static unsigned mixed_place(uint32_t first, unsigned word)

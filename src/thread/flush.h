@@ -11,7 +11,7 @@
 void flush_word(struct run *slab, unsigned class, unsigned word, uint64_t mask);
 
 /* Gives back n slots of a class. Neighbours in the array that share a word of their bitmap go back by one atomic
- * operation; where slots are mixed, also others. Ends the program when a slot is among them twice, or is none. */
+ * operation. So do others where slots are mixed. Ends the program when a slot is among them twice, or is none. */
 void flush_slots(unsigned class, void *const *slots, size_t n);
 
 /* Whether the slots of a few slabs take turns among these: several threads made them, and one frees them. False where

@@ -2,10 +2,10 @@
  *
  * A gate is a lock. The thread itself takes it for each slow operation, from start to end. Three others take it: a
  * forking thread and a thread that switches a profile on, which take all gates and then know that nothing is half done,
- * and the keeper, which only tries. The give of a single slot must be cheap and runs
- * outside. It notes its run first, and the child of a fork recounts the runs that are noted.
+ * and the keeper, which only tries. The give of a single slot must be cheap and runs outside. It notes its run first,
+ * and the child of a fork recounts the runs that are noted.
  *
- * Invariants: the owner enters its gate once at a time; no run 0 is ever noted.
+ * Invariants: the owner enters its gate once at a time. Run 0 is never noted.
  *
  * Threads: the owner. The others take `lock` alone, without is_inside. The card of the protocol is
  * docs/protocols/thread.md. */

@@ -1,5 +1,5 @@
-/* What a heap is, what it counts, how its trays change, and how it gives back what it has: when it ends, and class by
- * class when they are idle. */
+/* The heap: its counts, its trays, and the ways in which it gives slots back: when it ends, and class by class when
+ * they are idle. */
 #include "thread/heap.h"
 
 #include "common/metadata.h"
@@ -126,7 +126,7 @@ static struct traffic heap_traffic(const struct heap *heap, unsigned class)
     if (slots > limit) { /* the magazine got another tray meanwhile */
         return (struct traffic){ 0, allocs, allocs };
     }
-    /* What is in the magazine, and what left it, but was not put there by a slow path. */
+    /* The slots in the magazine, and those that left it, but were not put there by a slow path. */
     const uint64_t frees = slots + allocs + counter_get(&heap_class_of(heap, class)->slots_removed);
     return (struct traffic){ slots, allocs, (int64_t)frees < 0 ? 0 : frees };
 }
@@ -153,7 +153,7 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
     }
     const struct traffic traffic = heap_traffic(heap, class);
     const uint64_t claimed = bit_count(load_plain(&hc->claimed));
-    /* `fresh` is the sum when the slots came in. What was handed out since then is gone, at most. */
+    /* `fresh` is the sum when the slots came in. At most, the slots handed out since then are gone. */
     const uint64_t fresh = owned_get(&hc->fresh);
     const uint64_t left = fresh != UINT64_MAX && fresh > traffic.allocs ? fresh - traffic.allocs : 0;
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && claimed <= WORD_SLOTS);

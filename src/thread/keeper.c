@@ -1,5 +1,5 @@
-/* The keeper announces that it naps before it looks, so that what a thread leaves after the look wakes it. To end, it
- * looks at the request after it has announced that it sleeps. Who asks wakes it after the request is there. */
+/* The keeper sets NAPS before it looks, so a thread that frees memory after the look wakes it. It sets SLEEPS before it
+ * reads the request to end. The thread that asks stores the request, then wakes it. */
 #include "thread/keeper.h"
 
 #include "common/trace.h"

@@ -7,11 +7,11 @@
  * reports may be asked for while the program runs, by a signal or by other processes, it looks for that each KEEP_MS.
  *
  * It holds `lock` for each step of its work, and a fork takes that lock, so a fork never cuts it off in the middle of
- * something. What belongs to a thread it touches only with the lock of the thread's gate; magazines and outboxes, which
- * threads use without it, not at all. It ends when it is asked to, after the step that it is in.
+ * something. It touches a thread's heap only with the lock of the thread's gate. It leaves magazines and outboxes
+ * alone, which threads use without that. It ends when it is asked to, after the step that it is in.
  *
  * It allocates nothing, has no record, and blocks all signals. Its descriptors are its own (os/helper_thread.h). It
- * waits for nobody while it writes, so whoever waits for its end does not wait for a reader of its reports.
+ * never waits while it writes, so a thread that waits for its end does not wait for a reader of its reports.
  *
  * Threads: any. The card of the protocol is docs/protocols/thread.md. */
 #ifndef TSLAB_THREAD_KEEPER_H
@@ -31,7 +31,7 @@ struct keeper {
 
 extern struct keeper keeper;
 
-/* What the thread runs, with all signals blocked. It returns when it is asked to end. */
+/* The thread's routine, with all signals blocked. It returns when it is asked to end. */
 void *keeper_run(void *unused);
 
 /* Asks the keeper to end, and wakes it. */
@@ -44,8 +44,9 @@ void keeper_is_gone(void);
  * goes back to its slabs, and what is too much or old goes back to the system. With signals blocked. */
 void keeper_look_last(void);
 
-/* One look; it may also sweep the slabs of the process for free pages, which takes longer. Returns whether there is
- * something to give back later. It ends early where the keeper is to end. The keeper calls it, and tests do. */
+/* One look. With `sweeps` it also looks for free pages in the slabs of the process, which takes longer. Returns whether
+ * there is something to give back later. It ends early where the keeper is to end. The keeper calls it, and tests
+ * do. */
 bool keeper_look(bool sweeps);
 
 #endif

@@ -5,9 +5,9 @@
  * A magazine without a tray is empty and full at once: its top is magazine_none. So the fast path needs no test for it.
  *
  * The magazine counts the slots that it hands out. The count ends where the next object is to be sampled (sampling.h):
- * it is so placed that one more would set its highest bit, and the fast path branches on that. `offset` is what it was
- * placed by, so that both in one word tell what was served, whoever reads it. Another thread stops the count by a write
- * to its highest byte alone, which changes no number.
+ * it is so placed that one more would set its highest bit, and the fast path branches on that. `offset` is the distance
+ * by which it was placed, so both in one word give any reader the slots handed out. Another thread stops the count by a
+ * write to its highest byte alone, which changes no number.
  *
  * Threads: the holder of the heap. Reports read the words at any time, and may find two that do not fit together. A
  * fork may cut a thread anywhere, and its child must find a slot in each place up to the top, so a push writes the slot
@@ -30,7 +30,7 @@ struct magazine {
         };
         uint8_t count_bytes[4];
     };
-    uint32_t tag;   /* the tag of the slots that it accepts; changes only while it is empty */
+    uint32_t tag;   /* the tag of the slots that it accepts. It changes only while it is empty */
     uint32_t limit; /* the most slots that it takes, at most the length of its tray; 0: it has no tray. Owned */
 };
 

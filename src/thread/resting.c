@@ -10,7 +10,7 @@ _Atomic(struct heap *) resting_places[RESTING];
 
 enum { REST_MS = TSLAB_SIM ? 0 : 1000, RESTING_BYTES = 1 << 20 /* that all resting heaps cache together */ };
 
-/* What was touched of magazines and stock. */
+/* The touched bytes in magazines and stock. */
 static size_t cached_bytes(const struct heap *heap)
 {
     size_t bytes = 0;

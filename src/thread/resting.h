@@ -1,12 +1,11 @@
 /* Resting heaps: a thread that ends leaves its heap whole to one that begins, with its magazines, its stock and its
  * attached slabs. Outboxes and hot runs are emptied first. As many heaps rest as there are places, and what they cache
- * together is bounded. One that has rested for a second is emptied by the keeper, or by whoever comes by.
+ * together is bounded. One that has rested for a second is emptied by the keeper, or by a slow operation.
  *
- * Places are written under the registry's lock. Who empties a heap that rests needs only its gate, which it tries: the
- * heap stays in its place.
+ * Places are written under the registry's lock. To empty a heap takes only its gate, which is tried: the heap stays in
+ * its place.
  *
- * Invariants: the record of a heap in a place is neither live nor idle, and no thread has it; no thread waits for its
- * gate.
+ * Invariants: the record of a heap in a place is neither live nor idle, and no thread has it or waits for its gate.
  *
  * Threads: any. The card is docs/protocols/thread.md. */
 #ifndef TSLAB_THREAD_RESTING_H

@@ -3,13 +3,13 @@
  * A record holds the thread's gate (gate.h), its heap of the process, the scopes that it is inside of, and the records
  * of epochs that it keeps warm.
  *
- * A thread joins at its first allocation or free and leaves in its thread-specific destructor. What it frees after that
- * goes straight to the slabs, and what it allocates after that comes from a borrowed record. Where there is no memory
- * for a record, an allocation fails, and a free borrows the last record, which was set aside at the start.
+ * A thread joins at its first allocation or free and leaves in its thread-specific destructor. Afterwards it frees
+ * straight to the slabs, and allocates by a borrowed record. Where there is no memory for a record, an allocation
+ * fails, and a free borrows the last record, which was set aside at the start.
  *
  * Invariants: an idle record has an empty heap, no scope, no warm epochs and no unit of work.
  *
- * Threads: the registry is for any thread; a record is for its own thread. The card of exit and fork is
+ * Threads: any for the registry. A record is for its own thread. The card of exit and fork is
  * docs/protocols/thread.md. */
 #ifndef TSLAB_THREAD_THREAD_H
 #define TSLAB_THREAD_THREAD_H
@@ -26,14 +26,14 @@ struct work_unit {
     uint64_t opened_ms;
 };
 
-/* What a record counts, over all threads that it has served. */
+/* Counts of a record, over all threads that it has served. */
 struct thread_counters {
     atomic_u64 epochs_opened, epochs_closed;
     atomic_u64 epochs_drained; /* epochs that had survivors, and that the thread then released and keeps warm */
     atomic_u64 work_units;     /* units of work that ended */
 };
 
-/* What the heap of a record had counted when the thread joined that it serves now. */
+/* Counts of the record's heap when its present thread joined. */
 struct thread_before {
     atomic_u64 allocations, frees, misses, refills, flushes;
 };
@@ -54,8 +54,7 @@ struct thread {
     bool is_sampling;                          /* the thread reads its call stack (sampling.h) */
     struct epoch *warm;                        /* the list of warm epochs, linked by next_idle */
 
-    struct survivors_line
-        *line; /* the line that an ending verb writes after it has left the gate; NULL: no such verb */
+    struct survivors_line *line; /* the line that an ending verb writes after it has left the gate; NULL: none */
 
     /* The unit of work that the thread is in (work_unit.h); private to it. */
     struct work_unit work;
@@ -79,7 +78,7 @@ struct registry {
         made;                /* the record that was made last, for walks over all that there are, without a lock */
     atomic_u32 record_count; /* without the last record */
     struct lock last_lock;   /* held by the thread that has borrowed the last record */
-    struct thread *last;     /* the last record; in the list of live ones once it was lent */
+    struct thread *last;     /* the last record. It is in the list of live ones once it was lent */
 };
 
 extern struct registry registry;

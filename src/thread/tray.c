@@ -8,7 +8,7 @@
 
 atomic_size_t tray_bytes;
 
-/* What is made ahead of use, at most: a part of all trays, and so many bytes. */
+/* Trays made ahead of use, at most: a part of all trays, and this many bytes. */
 enum { TRAY_KINDS = 17, AHEAD_SHIFT = 3, AHEAD_BYTES = 32 * 1024 };
 _Static_assert(TRAY_MOST <= TRAY_FIRST << (TRAY_KINDS - 1), "there is a kind for the longest tray");
 

@@ -17,7 +17,7 @@
 
 struct tray {
     struct tray *next; /* in a stock, an exchange, or the pool */
-    uint32_t count;    /* the slots in it; what a magazine or an outbox has, it counts itself */
+    uint32_t count;    /* the slots in it. A magazine or an outbox counts its own */
     uint32_t length;   /* the most slots that it can have */
 };
 
