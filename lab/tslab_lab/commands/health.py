@@ -94,7 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
         ratios = {
             name: {"time": round(one.time.middle, 3), "peak": round(one.peak.middle, 3)} for name, one in listed.items()
         }
-        RECORDED.write_text(json.dumps(ratios, indent=1) + "\n")
+        lines = (f" {json.dumps(name)}: {json.dumps(of)}" for name, of in ratios.items())
+        RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
         print(f"Recorded in {RECORDED}.")
     findings += judged(listed, json.loads(RECORDED.read_text()))
     findings += accounted(accounts.of_case(runner, cases[-1]))
