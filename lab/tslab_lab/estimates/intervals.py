@@ -28,8 +28,3 @@ def ratio(ours: Sequence[float], theirs: Sequence[float]) -> medians.Spread:
 def best(columns: Mapping[str, Sequence[float]]) -> str:
     """The name with the least median."""
     return min(columns, key=lambda name: median(columns[name]))
-
-
-def meets(found: medians.Spread, limit: float) -> bool | None:
-    """A limit is met when the better end of the interval reaches it; None: there is no interval."""
-    return None if found.low is None else found.low <= limit
