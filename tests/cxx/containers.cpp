@@ -2,18 +2,14 @@
 // what assignment, moves and swaps do to it, and what happens when the epoch is over.
 #include "cxx.hpp"
 
-#include <array>
 #include <deque>
 #include <list>
 #include <map>
-#include <memory>
 #include <memory_resource>
 #include <random>
 #include <scoped_allocator>
-#include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -97,23 +93,6 @@ void tables_of_every_kind_behave()
         table_behaves(std::pmr::map<std::pmr::string, std::pmr::deque<unsigned>>(&resource), epoch, pmr_key);
     }
     CHECK(epoch.close().survivors == 0 && gone(epoch));
-}
-
-void all_memory_comes_back()
-{
-    tslab::epoch epoch("back");
-    {
-        std::set<String, std::less<>, Inner<String>> set(epoch);
-        Vector<Vector<double>> rows(100, Vector<double>(100, 1.5, epoch), epoch);
-        for (unsigned i = 0; i < 1000; i++)
-            set.emplace(long_text(i).c_str());
-        auto shared = std::allocate_shared<std::array<int, 1000>>(tslab::allocator<int>(epoch));
-        CHECK(lives_in(epoch, shared.get()) && lives_in(epoch, rows.data()) && lives_in(epoch, set.begin()->data()));
-        CHECK(epoch.stats().live_objects > 2000 && epoch.stats().live_bytes > 100 * 800);
-    }
-    CHECK(epoch.stats().live_objects == 0);
-    tslab::report report = epoch.close();
-    CHECK(report.survivors == 0 && gone(epoch));
 }
 
 struct alignas(64) Line {
@@ -274,25 +253,6 @@ void impossible_sizes_are_refused()
 }
 
 // Other resources may stand on one of an epoch.
-void resources_stack()
-{
-    tslab::epoch epoch("upstream");
-    tslab::memory_resource resource(epoch);
-    {
-        std::pmr::monotonic_buffer_resource buffer(&resource);
-        std::pmr::unsynchronized_pool_resource pool(&resource);
-        std::pmr::vector<std::pmr::string> texts(&buffer), others(&pool);
-        for (unsigned i = 0; i < 1000; i++) {
-            texts.emplace_back(long_text(i));
-            others.emplace_back(long_text(i));
-        }
-        CHECK(texts[999] == long_text(999).c_str() && others[0] == long_text(0).c_str());
-        CHECK(lives_in(epoch, others.data()));
-        CHECK(epoch.stats().live_objects > 0);
-    }
-    CHECK(epoch.close().survivors == 0 && gone(epoch));
-}
-
 // All pmr containers of a program that is linked with libtslab alone follow the scopes in this way.
 void the_default_resource_follows_scopes()
 {
@@ -310,71 +270,18 @@ void the_default_resource_follows_scopes()
 }
 
 // Nothing is destroyed: the containers are in the epoch themselves, and end with it.
-void dropped_containers_end_with_the_epoch()
-{
-    using Dropped = Map<String, Vector<unsigned>>;
-    for (int round = 0; round < 200; round++) {
-        tslab::epoch epoch("dropped", TSLAB_POLICY_RELEASE);
-        tslab::allocator<Dropped> allocator(epoch);
-        auto *map = new (allocator.allocate(1)) Dropped(epoch);
-        for (unsigned i = 0; i < 200; i++)
-            (*map)[String(long_text(i).c_str(), epoch)].assign(100, i);
-        CHECK(map->size() == 200 && map->begin()->second.size() == 100 && lives_in(epoch, map));
-        tslab::report report = epoch.close();
-        CHECK(report.survivors == 1 + 3 * 200 && report.survivor_bytes > 200 * 400);
-        CHECK(gone(epoch));
-    }
-}
-
 // One epoch, one resource, several threads; each destroys what another one has built.
-void threads_share_an_epoch()
-{
-    constexpr unsigned thread_count = 4;
-    tslab::epoch epoch("shared");
-    tslab::memory_resource resource(epoch);
-    std::array<std::unique_ptr<std::pmr::map<unsigned, std::pmr::string>>, thread_count> maps;
-    for (int round = 0; round < 5; round++) {
-        std::vector<std::thread> threads;
-        for (unsigned i = 0; i < thread_count; i++) {
-            threads.emplace_back([&, i] {
-                maps[i] = std::make_unique<std::pmr::map<unsigned, std::pmr::string>>(&resource);
-                for (unsigned number = 0; number < 1000; number++)
-                    maps[i]->emplace(number, long_text(number + i));
-            });
-        }
-        for (auto &thread : threads)
-            thread.join();
-        threads.clear();
-        for (unsigned i = 0; i < thread_count; i++) {
-            threads.emplace_back([&, other = (i + 1) % thread_count] {
-                tslab::scope inside(epoch);
-                for (const auto &[number, text] : *maps[other])
-                    CHECK(lives_in(epoch, text.data()) && text == std::string_view(long_text(number + other)));
-                maps[other].reset();
-            });
-        }
-        for (auto &thread : threads)
-            thread.join();
-    }
-    CHECK(epoch.close().survivors == 0);
-    CHECK(gone(epoch));
-}
-
 } // namespace
 
 int main()
 {
     tables_of_every_kind_behave();
-    all_memory_comes_back();
     alignment_is_kept();
     assignment_stays_in_the_epoch();
     construction_chooses_the_epoch();
     swap_moves_nothing();
     epochs_that_are_over_refuse();
     impossible_sizes_are_refused();
-    resources_stack();
     the_default_resource_follows_scopes();
-    dropped_containers_end_with_the_epoch();
-    threads_share_an_epoch();
     return 0;
 }

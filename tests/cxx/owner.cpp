@@ -2,12 +2,10 @@
 // the program.
 #include "cxx.hpp"
 
-#include <atomic>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <sys/wait.h>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -160,33 +158,6 @@ void owner_goes_while_somebody_is_inside()
     CHECK(thrown_by([&] { closed.close(); }) == TSLAB_CLOSED);
 }
 
-void scopes_nest()
-{
-    tslab::epoch outer("outer"), inner("inner");
-    CHECK(inside_of(none));
-    {
-        tslab::scope first(outer);
-        CHECK(inside_of(outer));
-        {
-            tslab::scope second(inner);
-            CHECK(inside_of(inner));
-            void *object = tslab_malloc(50);
-            CHECK(lives_in(inner, object));
-            {
-                tslab::scope third(outer);
-                CHECK(inside_of(outer));
-                object = tslab_realloc(object, 5000);
-                CHECK(lives_in(inner, object));
-            }
-            tslab_free(object);
-            CHECK(inside_of(inner));
-        }
-        CHECK(inside_of(outer));
-    }
-    CHECK(inside_of(none));
-    CHECK(outer.close().survivors == 0 && inner.close().survivors == 0);
-}
-
 void scope_says_whether_it_is_ambient()
 {
     tslab::epoch drain("drain"), release("release", TSLAB_POLICY_RELEASE),
@@ -260,80 +231,7 @@ void scopes_advance()
     CHECK(gone(epoch));
 }
 
-void advance_outside_of_scopes()
-{
-    tslab::epoch epoch("rotated"), other("other");
-    for (int i = 0; i < 1000; i++) {
-        tslab_epoch before = epoch;
-        void *object = tslab_epoch_malloc(epoch, 100);
-        tslab::scope inside(other);
-        CHECK(epoch.advance().survivors == 1);
-        CHECK(inside_of(other) && in_state(before, TSLAB_EPOCH_DRAINING));
-        tslab_free(object);
-        CHECK(gone(before));
-    }
-}
-
 // A task that moves from thread to thread with its epoch.
-void epochs_travel()
-{
-    tslab::epoch epoch("travelling");
-    tslab_epoch name = epoch;
-    std::vector<void *> objects;
-    for (int hop = 0; hop < 20; hop++) {
-        std::thread([&objects, &epoch, moved = std::move(epoch)]() mutable {
-            {
-                tslab::scope inside(moved);
-                for (int i = 0; i < 100; i++)
-                    objects.push_back(std::memset(tslab_malloc(64), i, 64));
-            }
-            epoch = std::move(moved);
-        }).join();
-        CHECK(epoch.get().id == name.id && inside_of(none));
-    }
-    for (size_t i = 0; i < objects.size(); i++) {
-        const auto *bytes = static_cast<unsigned char *>(objects[i]);
-        CHECK(lives_in(name, bytes) && bytes[0] == i % 100 && bytes[63] == i % 100);
-    }
-    for (void *object : objects)
-        tslab_free(object);
-    // The list of objects was allocated inside of the scopes.
-    std::vector<void *>().swap(objects);
-    CHECK(epoch.close().survivors == 0);
-    CHECK(gone(name));
-}
-
-void the_last_to_leave_completes_a_close()
-{
-    constexpr unsigned thread_count = 4;
-    for (int round = 0; round < 50; round++) {
-        auto epoch = std::make_unique<tslab::epoch>("shared");
-        tslab_epoch name = *epoch;
-        std::atomic<unsigned> entered = 0, may_leave = 0;
-        std::vector<std::thread> threads;
-        for (unsigned i = 0; i < thread_count; i++) {
-            threads.emplace_back([&, name] {
-                tslab::scope inside(name);
-                void *object = tslab_malloc(500);
-                CHECK(lives_in(name, object));
-                entered++;
-                while (may_leave == 0)
-                    std::this_thread::yield();
-                tslab_free(object);
-            });
-        }
-        while (entered < thread_count)
-            std::this_thread::yield();
-        CHECK(epoch->stats().inside == thread_count);
-        epoch.reset();
-        CHECK(in_state(name, TSLAB_EPOCH_CLOSING));
-        may_leave = 1;
-        for (auto &thread : threads)
-            thread.join();
-        CHECK(gone(name));
-    }
-}
-
 // Runs a body in a child, and returns what it says on stderr when it ends by abort.
 template <class Body> std::string last_words(Body body)
 {
@@ -386,12 +284,8 @@ int main()
     owner_moves();
     owner_takes_over_and_gives_up();
     owner_goes_while_somebody_is_inside();
-    scopes_nest();
     scope_says_whether_it_is_ambient();
     exceptions_leave_scopes();
     scopes_advance();
-    advance_outside_of_scopes();
-    epochs_travel();
-    the_last_to_leave_completes_a_close();
     return 0;
 }
