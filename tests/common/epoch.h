@@ -342,9 +342,4 @@ static inline void do_leave(void *epoch)
     leave(*(tslab_epoch *)epoch);
 }
 
-static inline void do_free(void *p)
-{
-    tslab_free(p);
-}
-
 #endif

@@ -34,20 +34,6 @@ static void check_lands(tslab_epoch wanted)
     }
 }
 
-static void entering_says_that_plain_malloc_lands_there(void)
-{
-    CHECK(malloc_is_ours());
-    for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        for (unsigned flags = 0; flags <= TSLAB_OPEN_VOUCHED; flags += TSLAB_OPEN_VOUCHED) {
-            const bool lands = flags != 0 || policies[i] == TSLAB_POLICY_DRAIN || policies[i] == TSLAB_POLICY_REPORT;
-            const tslab_epoch epoch = opened_with_flags(policies[i], flags);
-            STATUS(tslab_epoch_enter(epoch), lands ? TSLAB_OK : TSLAB_EXPLICIT);
-            leave(epoch);
-            STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-        }
-    }
-}
-
 static void libraries_land_in_the_scope(void)
 {
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
@@ -107,93 +93,9 @@ static void what_a_library_keeps_stays_valid(void)
     check_gone(epoch);
 }
 
-/* The same with RELEASE: nobody was asked, so nothing of it is lost. */
-static void what_a_library_keeps_survives_a_release(void)
-{
-    const tslab_epoch epoch = opened_as("release", TSLAB_POLICY_RELEASE);
-    enter(epoch);
-    for (int i = 0; i < 500; i++) {
-        (void)filled(epoch, 40, (uint64_t)i);
-        library_remember("kept");
-    }
-    leave(epoch);
-    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
-    for (size_t i = 0; i < 500; i++) {
-        CHECK(strcmp(library_recall(i), "kept") == 0);
-    }
-    library_forget();
-}
-
 /* Other threads free what a scope has allocated, with the scope open, left, and the epoch closed. */
 
 enum { HANDED = 300 };
-static struct {
-    void *p;
-    bool cxx;
-    size_t way;
-    size_t size;
-} handed[HANDED];
-
-static void *free_handed(void *unused)
-{
-    (void)unused;
-    for (size_t i = 0; i < HANDED; i++) {
-        if (handed[i].cxx) {
-            library_delete(handed[i].way, handed[i].p, handed[i].size);
-        } else {
-            free(handed[i].p);
-        }
-    }
-    return NULL;
-}
-
-static void other_threads_free_it(void)
-{
-    for (int when = 0; when < 3; when++) {
-        const tslab_epoch epoch = opened();
-        enter(epoch);
-        for (size_t i = 0; i < HANDED; i++) {
-            handed[i].cxx = i % 3 == 0;
-            handed[i].way = handed[i].cxx ? i % 8 : i % 16;
-            handed[i].size = sizes[i % COUNT_OF(sizes)];
-            handed[i].p = handed[i].cxx ? library_new(handed[i].way, handed[i].size)
-                                        : library_allocate(handed[i].way, handed[i].size);
-            CHECK(same(tslab_epoch_of(handed[i].p), epoch));
-        }
-        if (when == 0) {
-            in_a_thread(free_handed, NULL);
-            /* What starting a thread takes may be left, but none of ours. */
-        }
-        leave(epoch);
-        if (when == 1) {
-            in_a_thread(free_handed, NULL);
-        }
-        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-        if (when == 2) {
-            in_a_thread(free_handed, NULL);
-            check_gone(epoch);
-        }
-    }
-}
-
-/* Threads that start in a scope are not in it. */
-static void *check_lands_outside(void *unused)
-{
-    (void)unused;
-    CHECK(same(tslab_epoch_current(), no_epoch));
-    check_lands(no_epoch);
-    return NULL;
-}
-
-static void a_new_thread_is_outside(void)
-{
-    const tslab_epoch epoch = opened();
-    enter(epoch);
-    in_a_thread(check_lands_outside, NULL);
-    check_lands(epoch);
-    leave(epoch);
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-}
 
 /* libc keeps things of its own, which it allocated in a scope: buffers, what it has looked up, libraries that were
  * loaded. */
@@ -262,15 +164,8 @@ static void a_process_may_end_in_a_scope(void)
 }
 
 static const struct epoch_case cases[] = {
-    CASE(entering_says_that_plain_malloc_lands_there),
-    CASE(libraries_land_in_the_scope),
-    CASE(inner_scopes_count),
-    CASE(what_a_library_keeps_stays_valid),
-    CASE(what_a_library_keeps_survives_a_release),
-    CASE(other_threads_free_it),
-    CASE(a_new_thread_is_outside),
-    CASE(libc_may_allocate_in_a_scope),
-    CASE(a_process_may_end_in_a_scope),
+    CASE(libraries_land_in_the_scope),  CASE(inner_scopes_count),           CASE(what_a_library_keeps_stays_valid),
+    CASE(libc_may_allocate_in_a_scope), CASE(a_process_may_end_in_a_scope),
 };
 
 int main(int argc, char **argv)

@@ -319,51 +319,11 @@ static void other_threads_empty_an_open_epoch(void)
     }
 }
 
-/* Long-lived objects among those of finished requests, in an epoch of their own: the memory of the requests is back. */
-static void survivors_apart_pin_nothing(void)
-{
-    enum { REQUESTS = 100, EACH = 4000, KEPT = 8 };
-    static void *kept[REQUESTS * KEPT], *dropped[EACH];
-    tslab_free(tslab_malloc(1));
-    memset(kept, 0, sizeof kept);
-    memset(dropped, 0, sizeof dropped);
-    const tslab_epoch sessions = opened_as("sessions", TSLAB_POLICY_DRAIN);
-    const size_t before = resident_kib();
-    uint64_t random = 3;
-    for (size_t request = 0; request < REQUESTS; request++) {
-        const tslab_epoch epoch = opened();
-        enter(epoch);
-        for (size_t i = 0; i < EACH; i++) {
-            const size_t size = 16 + below(&random, 497);
-            if (i % (EACH / KEPT) == 0) {
-                kept[request * KEPT + i / (EACH / KEPT)] = filled(sessions, size, 1);
-            }
-            dropped[i] = tslab_malloc(size);
-            memset(dropped[i], 1, size);
-        }
-        for (size_t i = 0; i < EACH; i++) {
-            tslab_free(dropped[i]);
-        }
-        leave(epoch);
-        STATUS(tslab_epoch_close(epoch, request % 10 == 9 ? TSLAB_CLOSE_RECLAIM : 0, NULL), TSLAB_OK);
-    }
-    const size_t after = resident_kib();
-    CHECK_SAY(EPOCH_SANITIZED || after <= before + 5 * KILOBYTE, "%zu KiB before, %zu afterwards", before, after);
-    ALIVE(sessions, (uint64_t)REQUESTS * KEPT);
-    for (size_t i = 0; i < COUNT_OF(kept); i++) {
-        CHECK(kept[i] != NULL);
-        tslab_free(kept[i]);
-    }
-    STATUS(tslab_epoch_close(sessions, 0, NULL), TSLAB_OK);
-    check_gone(sessions);
-}
-
 static const struct epoch_case cases[] = {
     CASE(random_traffic_is_isolated),
     CASE(emptied_memory_serves_other_epochs),
     CASE(two_open_epochs_pass_memory_to_and_fro),
     CASE(other_threads_empty_an_open_epoch),
-    CASE(survivors_apart_pin_nothing),
 };
 
 int main(int argc, char **argv)

@@ -1,266 +1,11 @@
-/* The life of an epoch as the header tells it: opened, entered and left, by one thread or by several, which may hand it
- * on, be inside at once, or end inside. */
+/* How scopes end that the fuzzer's lanes do not end: with a cancelled thread, in destructors of threads, and in all
+ * orders around the scopes of an epoch that is closed. */
 #include "epoch.h"
 
 #include <dlfcn.h>
 
 static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
                                               TSLAB_POLICY_TRAP };
-
-static void opens_enters_leaves_and_closes(void)
-{
-    for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        for (unsigned flags = 0; flags <= TSLAB_OPEN_VOUCHED; flags += TSLAB_OPEN_VOUCHED) {
-            const tslab_epoch epoch =
-                opened_with(&(struct tslab_epoch_options){ .policy = policies[i], .flags = flags });
-            CHECK(same(tslab_epoch_current(), no_epoch));
-            STATUS(tslab_epoch_enter(epoch), entered_status(policies[i], flags));
-            CHECK(same(tslab_epoch_current(), epoch));
-            tslab_free(filled(epoch, 100, i));
-            STATUS(tslab_epoch_leave(epoch), TSLAB_OK);
-            CHECK(same(tslab_epoch_current(), no_epoch));
-            STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-            check_gone(epoch);
-        }
-    }
-}
-
-static void an_epoch_need_not_be_entered(void)
-{
-    const tslab_epoch epoch = opened();
-    void *const p = filled(epoch, 100, 1);
-    void *const q = tslab_epoch_calloc(epoch, 10, 100);
-    CHECK(all_zero(q, 1000) && same(tslab_epoch_of(q), epoch));
-    void *const r = tslab_epoch_aligned_alloc(epoch, 4096, 100);
-    CHECK((uintptr_t)r % 4096 == 0 && same(tslab_epoch_of(r), epoch));
-    CHECK(same(tslab_epoch_current(), no_epoch));
-    verify_and_free(p, 100, 1);
-    tslab_free(q);
-    tslab_free(r);
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-    check_gone(epoch);
-}
-
-/* Leaving. */
-
-static void check_not_inside(tslab_epoch epoch)
-{
-    const tslab_epoch before = tslab_epoch_current();
-    STATUS(tslab_epoch_leave(epoch), TSLAB_NOT_INSIDE);
-    CHECK(same(tslab_epoch_current(), before));
-}
-
-static void do_check_not_inside(void *epoch)
-{
-    check_not_inside(*(tslab_epoch *)epoch);
-}
-
-static void leaving_what_was_not_entered_last_is_refused(void)
-{
-    tslab_epoch outer = opened(), inner = opened(), other = opened();
-    check_not_inside(outer);
-    enter(outer);
-    check_not_inside(inner);
-    enter(inner);
-    check_not_inside(outer);
-    check_not_inside(other);
-    struct helper helper;
-    helper_start(&helper);
-    helper_does(&helper, do_check_not_inside, &inner); /* it is this thread that is inside */
-    helper_does(&helper, do_enter, &other);
-    check_not_inside(other);
-    helper_does(&helper, do_leave, &other);
-    helper_ends(&helper);
-    CHECK(stats_of(inner).inside == 1 && stats_of(outer).inside == 1 && stats_of(other).inside == 0);
-    leave(inner);
-    check_not_inside(inner);
-    leave(outer);
-    check_not_inside(outer);
-    const tslab_epoch all[] = { outer, inner, other };
-    for (size_t i = 0; i < COUNT_OF(all); i++) {
-        STATUS(tslab_epoch_close(all[i], 0, NULL), TSLAB_OK);
-    }
-}
-
-static void scopes_nest(void)
-{
-    enum { DEPTH = 1000 };
-    static tslab_epoch epochs[DEPTH];
-    static void *objects[DEPTH], *more[DEPTH];
-    for (size_t i = 0; i < DEPTH; i++) {
-        epochs[i] = opened();
-        enter(epochs[i]);
-        objects[i] = fill(tslab_malloc(100 + i), 100 + i, i);
-        CHECK(same(tslab_epoch_of(objects[i]), epochs[i]));
-    }
-    for (size_t i = DEPTH; i-- > 0;) {
-        CHECK(same(tslab_epoch_current(), epochs[i]));
-        more[i] = fill(tslab_malloc(50 + i), 50 + i, i);
-        CHECK(same(tslab_epoch_of(more[i]), epochs[i]));
-        leave(epochs[i]);
-    }
-    void *const outside = tslab_malloc(100);
-    CHECK(same(tslab_epoch_of(outside), no_epoch));
-    tslab_free(outside);
-    for (size_t i = 0; i < DEPTH; i++) {
-        verify_and_free(objects[i], 100 + i, i);
-        verify_and_free(more[i], 50 + i, i);
-        STATUS(tslab_epoch_close(epochs[i], 0, NULL), TSLAB_OK);
-        check_gone(epochs[i]);
-    }
-}
-
-static void an_epoch_may_be_entered_twice_by_a_thread(void)
-{
-    const tslab_epoch epoch = opened(), between = opened();
-    enter(epoch);
-    enter(epoch);
-    leave(epoch);
-    CHECK(same(tslab_epoch_current(), epoch));
-    enter(between);
-    enter(epoch);
-    void *const p = fill(tslab_malloc(64), 64, 1);
-    CHECK(same(tslab_epoch_of(p), epoch));
-    check_not_inside(between);
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
-    leave(epoch);
-    CHECK(same(tslab_epoch_current(), between));
-    CHECK(stats_of(epoch).state == TSLAB_EPOCH_CLOSING);
-    leave(between);
-    CHECK(same(tslab_epoch_current(), epoch));
-    verify(p, 64, 1);
-    leave(epoch);
-    CHECK(stats_of(epoch).state == TSLAB_EPOCH_DRAINING);
-    verify_and_free(p, 64, 1);
-    check_gone(epoch);
-    STATUS(tslab_epoch_close(between, 0, NULL), TSLAB_OK);
-}
-
-/* Several threads. */
-
-enum { CARRIED = 200 };
-
-struct task {
-    tslab_epoch epoch;
-    uint64_t random;
-    void *objects[CARRIED];
-    size_t sizes[CARRIED];
-};
-
-/* A step of a task on whatever thread it finds itself: half of what it holds is new afterwards. */
-static void step_task(void *argument)
-{
-    struct task *const task = (struct task *)argument;
-    enter(task->epoch);
-    for (size_t n = 0; n < CARRIED / 2; n++) {
-        const size_t i = below(&task->random, CARRIED);
-        if (task->objects[i] != NULL) {
-            verify_and_free(task->objects[i], task->sizes[i], i);
-        }
-        task->sizes[i] = some_size(&task->random);
-        task->objects[i] = fill(tslab_malloc(task->sizes[i]), task->sizes[i], i);
-        CHECK(same(tslab_epoch_of(task->objects[i]), task->epoch));
-    }
-    leave(task->epoch);
-}
-
-static void a_task_takes_its_epoch_along(void)
-{
-    enum { THREADS = 4, TASKS = 3 };
-    struct helper helpers[THREADS];
-    static struct task tasks[TASKS];
-    uint64_t random = 5;
-    for (size_t i = 0; i < TASKS; i++) {
-        tasks[i] = (struct task){ .epoch = opened(), .random = i + 1 };
-    }
-    for (size_t i = 0; i < THREADS; i++) {
-        helper_start(&helpers[i]);
-    }
-    for (size_t i = 0; i < times(2000); i++) {
-        helper_does(&helpers[below(&random, THREADS)], step_task, &tasks[below(&random, TASKS)]);
-    }
-    for (size_t i = 0; i < THREADS; i++) {
-        helper_ends(&helpers[i]);
-    }
-    for (size_t i = 0; i < TASKS; i++) {
-        size_t live = 0;
-        for (size_t at = 0; at < CARRIED; at++) {
-            live += tasks[i].objects[at] != NULL;
-        }
-        struct tslab_epoch_report report;
-        STATUS(tslab_epoch_close(tasks[i].epoch, 0, &report), TSLAB_OK);
-        CHECK_SAY(report.survivors == live, "%llu of %zu survive", (unsigned long long)report.survivors, live);
-        for (size_t at = 0; at < CARRIED; at++) {
-            if (tasks[i].objects[at] != NULL) {
-                verify_and_free(tasks[i].objects[at], tasks[i].sizes[at], at);
-            }
-        }
-        check_gone(tasks[i].epoch);
-    }
-}
-
-enum { INSIDERS = 8, PASSED = 64 };
-
-static struct {
-    tslab_epoch epoch;
-    pthread_barrier_t barrier;
-    void *_Atomic passed[PASSED]; /* each with its size in the first word, the
-                                     seed in the second */
-} shared_epoch;
-
-static void free_passed(size_t *p)
-{
-    if (p != NULL) {
-        verify(p + 2, p[0] - 16, p[1]);
-        tslab_free(p);
-    }
-}
-
-static void *be_inside(void *argument)
-{
-    uint64_t random = (uintptr_t)argument;
-    enter(shared_epoch.epoch);
-    pthread_barrier_wait(&shared_epoch.barrier);
-    CHECK(stats_of(shared_epoch.epoch).inside == INSIDERS);
-    pthread_barrier_wait(&shared_epoch.barrier);
-    for (size_t i = 0; i < times(20000); i++) {
-        const size_t size = 16 + some_size(&random);
-        size_t *const p = tslab_malloc(size);
-        CHECK(p != NULL && same(tslab_epoch_of(p), shared_epoch.epoch));
-        p[0] = size;
-        p[1] = random;
-        pattern_fill(p + 2, size - 16, random);
-        free_passed(atomic_exchange(&shared_epoch.passed[below(&random, PASSED)], p));
-    }
-    pthread_barrier_wait(&shared_epoch.barrier);
-    leave(shared_epoch.epoch);
-    return NULL;
-}
-
-static void several_threads_are_inside_at_once(void)
-{
-    shared_epoch.epoch = opened();
-    CHECK(pthread_barrier_init(&shared_epoch.barrier, NULL, INSIDERS) == 0);
-    pthread_t threads[INSIDERS];
-    for (size_t i = 0; i < INSIDERS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, be_inside, (void *)(i + 1)) == 0);
-    }
-    for (size_t i = 0; i < INSIDERS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
-    CHECK(stats_of(shared_epoch.epoch).inside == 0);
-    size_t live = 0;
-    for (size_t i = 0; i < PASSED; i++) {
-        live += shared_epoch.passed[i] != NULL;
-    }
-    struct tslab_epoch_report report;
-    STATUS(tslab_epoch_close(shared_epoch.epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
-    CHECK(report.survivors == live);
-    for (size_t i = 0; i < PASSED; i++) {
-        free_passed(shared_epoch.passed[i]);
-    }
-    check_gone(shared_epoch.epoch);
-}
 
 /* Threads that end inside. */
 
@@ -317,32 +62,6 @@ static void a_thread_that_ends_leaves_its_scopes(void)
         CHECK(report.survivors == 1);
         STATUS(tslab_epoch_release(epochs[1], 0, NULL), TSLAB_OK);
         check_gone(epochs[1]);
-    }
-}
-
-static void do_enter_and_survive(void *epoch)
-{
-    enter(*(tslab_epoch *)epoch);
-    (void)filled(*(tslab_epoch *)epoch, 100, 1);
-}
-
-static void the_end_of_a_thread_completes_a_close(void)
-{
-    for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        tslab_epoch epoch = opened_with(&(struct tslab_epoch_options){ .policy = policies[i] });
-        void *const freed_later = policies[i] == TSLAB_POLICY_REPORT ? NULL : filled(epoch, 64, 2);
-        struct helper helper;
-        helper_start(&helper);
-        helper_does(&helper, policies[i] == TSLAB_POLICY_REPORT ? do_enter : do_enter_and_survive, &epoch);
-        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
-        CHECK(stats_of(epoch).state == TSLAB_EPOCH_CLOSING && stats_of(epoch).inside == 1);
-        helper_ends(&helper);
-        if (policies[i] == TSLAB_POLICY_DRAIN) {
-            CHECK(stats_of(epoch).state == TSLAB_EPOCH_DRAINING && stats_of(epoch).live_objects == 2);
-            verify_and_free(freed_later, 64, 2);
-            STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
-        }
-        check_gone(epoch);
     }
 }
 
@@ -438,16 +157,106 @@ static void destructors_of_threads_use_epochs(void)
     }
 }
 
+/* A closed epoch that is still there takes nobody in. */
+static void check_entry_closed(tslab_epoch epoch)
+{
+    const tslab_epoch current = tslab_epoch_current();
+    STATUS(tslab_epoch_enter(epoch), TSLAB_CLOSED);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_CLOSED);
+    tslab_epoch advanced = epoch;
+    STATUS(tslab_epoch_advance(&advanced, 0, NULL), TSLAB_CLOSED);
+    CHECK(same(advanced, epoch));
+    CHECK(same(tslab_epoch_current(), current));
+}
+
+/* Nor does the thread that closed it, or one that is outside, get anything from it. */
+static void check_closed(tslab_epoch epoch)
+{
+    const struct tslab_epoch_stats before = stats_of(epoch);
+    CHECK(before.state != TSLAB_EPOCH_OPEN);
+    check_entry_closed(epoch);
+    errno = 0;
+    CHECK(tslab_epoch_malloc(epoch, 10) == NULL && errno == EINVAL);
+    errno = 0;
+    CHECK(tslab_epoch_calloc(epoch, 2, 10) == NULL && errno == EINVAL);
+    errno = 0;
+    CHECK(tslab_epoch_aligned_alloc(epoch, 64, 10) == NULL && errno == EINVAL);
+    errno = 0;
+    CHECK(tslab_handle_malloc(epoch, 10, NULL).id == 0 && errno == EINVAL);
+    const struct tslab_epoch_stats after = stats_of(epoch);
+    CHECK(after.state == before.state && after.inside == before.inside && after.live_objects == before.live_objects &&
+          after.live_bytes == before.live_bytes);
+}
+
+/* However deep the scopes of the closed epoch lie, and whichever of them is the innermost: `which` has a bit for each.
+ */
+static void take_nothing(unsigned which, unsigned depth, tslab_epoch closed, bool advances)
+{
+    const tslab_epoch other = opened();
+    tslab_epoch next = closed;
+    for (unsigned i = 0; i < depth; i++) {
+        enter((which >> i & 1) != 0 ? closed : other);
+        tslab_free(fill(tslab_malloc(100), 100, 2)); /* so that there is room at hand */
+        tslab_free(filled(closed, 100, 2));
+    }
+    void *p = filled(closed, 100, 1);
+    if (advances && (which >> (depth - 1) & 1) != 0) {
+        /* It takes the innermost scope along. */
+        if ((which & ((1u << (depth - 1)) - 1)) == 0) {
+            tslab_free(p);
+            STATUS(tslab_epoch_advance(&next, 0, NULL), TSLAB_OK);
+            p = filled(next, 100, 1);
+        } else {
+            STATUS(tslab_epoch_advance(&next, 0, NULL), TSLAB_PENDING);
+            check_closed(closed);
+        }
+        CHECK(same(tslab_epoch_current(), next));
+        leave(next);
+        depth--;
+    } else {
+        STATUS(advances ? tslab_epoch_advance(&next, 0, NULL) : tslab_epoch_close(closed, 0, NULL), TSLAB_PENDING);
+    }
+    for (unsigned i = depth; i-- > 0 && (which & ((2u << i) - 1)) != 0;) {
+        const bool inside = (which >> i & 1) != 0;
+        check_closed(closed);
+        void *const q = fill(tslab_malloc(100), 100, 3);
+        CHECK_SAY(same(tslab_epoch_of(q), inside ? no_epoch : other), "scopes %#x, depth %u", which, i);
+        tslab_free(q);
+        p = tslab_realloc(p, 10000);
+        CHECK(p != NULL && !same(tslab_epoch_of(p), closed)); /* which it has left at the first of these */
+        leave(inside ? closed : other);
+    }
+    while (tslab_epoch_current().id != 0) {
+        leave(other);
+    }
+    check_gone(closed);
+    tslab_free(p);
+    STATUS(tslab_epoch_close(other, 0, NULL), TSLAB_OK);
+    check_gone(other);
+    if (advances) {
+        STATUS(tslab_epoch_close(next, 0, NULL), TSLAB_OK);
+    }
+}
+
+static void a_closed_epoch_takes_nothing_at_any_depth(void)
+{
+    enum { SCOPES = 6 };
+    for (unsigned which = 1; which < 1u << SCOPES; which++) {
+        for (size_t i = 0; i < 4 * COUNT_OF(policies); i++) {
+            const bool advances = i % 2 == 1, old = i % 4 >= 2 && which % 8 == 1;
+            const struct tslab_epoch_options options = { .policy = policies[i / 4], .flags = TSLAB_OPEN_VOUCHED };
+            const tslab_epoch closed = opened_with(&options);
+            if (old) {
+                grow_old(closed);
+            }
+            take_nothing(which, SCOPES, closed, advances);
+        }
+    }
+}
+
 static const struct epoch_case cases[] = {
-    CASE(opens_enters_leaves_and_closes),
-    CASE(an_epoch_need_not_be_entered),
-    CASE(leaving_what_was_not_entered_last_is_refused),
-    CASE(scopes_nest),
-    CASE(an_epoch_may_be_entered_twice_by_a_thread),
-    CASE(a_task_takes_its_epoch_along),
-    CASE(several_threads_are_inside_at_once),
+    CASE(a_closed_epoch_takes_nothing_at_any_depth),
     CASE(a_thread_that_ends_leaves_its_scopes),
-    CASE(the_end_of_a_thread_completes_a_close),
     CASE(destructors_of_threads_use_epochs),
 };
 

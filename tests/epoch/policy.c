@@ -52,148 +52,33 @@ static size_t chunk_bytes(void)
     return stats.chunk_bytes;
 }
 
-/* DRAIN. */
-
-static void drain_keeps_survivors_until_they_are_freed(void)
-{
-    static struct request request;
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        const tslab_epoch epoch = opened_as("drain", TSLAB_POLICY_DRAIN);
-        enter(epoch);
-        parse(&request, epoch, seed);
-        drop(&request, seed, SESSIONS);
-        leave(epoch);
-        struct tslab_epoch_report report;
-        STATUS(tslab_epoch_close(epoch, seed % 2 == 0 ? TSLAB_CLOSE_RECLAIM : 0, &report), TSLAB_OK);
-        CHECK(report.survivors == SESSIONS && report.survivor_bytes == usable(&request, SESSIONS));
-        /* Others come and go on the memory that came back. */
-        static struct request others;
-        for (uint64_t other = 100; other < 110; other++) {
-            const tslab_epoch next = opened();
-            parse(&others, next, other);
-            drop(&others, other, 0);
-            STATUS(tslab_epoch_close(next, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
-        }
-        uint64_t before = UINT64_MAX;
-        for (size_t i = 0; i < SESSIONS; i++) {
-            const struct tslab_epoch_stats stats = stats_of(epoch);
-            CHECK(stats.state == TSLAB_EPOCH_DRAINING && stats.policy == TSLAB_POLICY_DRAIN);
-            CHECK(stats.live_objects == SESSIONS - i && stats.memory_bytes <= before && stats.memory_bytes > 0);
-            before = stats.memory_bytes;
-            CHECK(same(tslab_epoch_of(request.parsed[i]), epoch));
-            verify_and_free(request.parsed[i], request.sizes[i], seed + i);
-        }
-        check_gone(epoch);
-    }
-    (void)tslab_trim();
-    CHECK_SAY(chunk_bytes() == 0, "%zu bytes of chunks are left", chunk_bytes());
-}
-
-static void drain_says_how_long_it_has_been_closed(void)
-{
-    const tslab_epoch epoch = opened_as("slow", TSLAB_POLICY_DRAIN);
-    void *const p = filled(epoch, 100, 1);
-    usleep(40 * 1000);
-    CHECK(stats_of(epoch).age_ms >= 20 && stats_of(epoch).closed_ms == 0);
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-    usleep(40 * 1000);
-    const struct tslab_epoch_stats stats = stats_of(epoch);
-    CHECK(stats.closed_ms >= 20 && stats.age_ms >= stats.closed_ms + 20);
-    CHECK(stats.age_ms < 1000 * HANG_SECONDS);
-    tslab_free(p);
-    check_gone(epoch);
-}
-
-/* RELEASE. */
-
-static void release_needs_no_free(void)
-{
-    static struct request request;
-    const struct total_figures before = process_stats();
-    for (uint64_t seed = 1; seed <= 50; seed++) {
-        const tslab_epoch epoch = opened_as("release", TSLAB_POLICY_RELEASE);
-        enter(epoch);
-        parse(&request, epoch, seed);
-        for (size_t i = 0; i < PARSED; i++) {
-            verify(request.parsed[i], request.sizes[i], seed + i);
-        }
-        leave(epoch);
-        struct tslab_epoch_report report;
-        const size_t bytes = usable(&request, PARSED);
-        STATUS(tslab_epoch_close(epoch, 0, &report), TSLAB_OK);
-        CHECK(report.survivors == PARSED && report.survivor_bytes == bytes);
-        CHECK_SAY(report.recycled_bytes >= bytes - bytes / 10, "%llu bytes came back of %zu",
-                  (unsigned long long)report.recycled_bytes, bytes);
-        check_gone(epoch);
-    }
-    const struct total_figures after = process_stats();
-    CHECK(after.live_objects == before.live_objects && after.large_bytes == before.large_bytes);
-}
-
-static void release_waits_for_the_last_to_leave(void)
-{
-    static struct request request;
-    tslab_epoch epoch = opened_as("release", TSLAB_POLICY_RELEASE);
-    struct helper helper;
-    helper_start(&helper);
-    helper_does(&helper, do_enter, &epoch);
-    enter(epoch);
-    parse(&request, epoch, 1);
-    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_PENDING);
-    leave(epoch);
-    drop(&request, 1, PARSED / 2); /* they are alive, and may be freed */
-    for (size_t i = 0; i < PARSED / 2; i++) {
-        verify(request.parsed[i], request.sizes[i], 1 + i);
-    }
-    ALIVE(epoch, PARSED / 2);
-    helper_does(&helper, do_leave, &epoch);
-    helper_ends(&helper);
-    check_gone(epoch);
-}
-
-/* What libraries allocate for themselves is safe. */
-static void release_does_not_touch_what_others_allocated(void)
-{
-    const tslab_epoch epoch = opened_as("release", TSLAB_POLICY_RELEASE);
-    enter(epoch);
-    static void *own[300];
-    for (size_t i = 0; i < COUNT_OF(own); i++) {
-        (void)filled(epoch, 64, i);
-        own[i] = fill(tslab_malloc(64 + i), 64 + i, i);
-    }
-    leave(epoch);
-    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
-    const tslab_epoch next = opened();
-    for (size_t i = 0; i < 1000; i++) {
-        (void)filled(next, 100, i);
-    }
-    for (size_t i = 0; i < COUNT_OF(own); i++) {
-        verify_and_free(own[i], 64 + i, i);
-    }
-    STATUS(tslab_epoch_release(next, 0, NULL), TSLAB_OK);
-}
-
 /* REPORT. */
 
 static struct {
-    struct tslab_epoch_report report;
+    uint64_t bytes;
     uintptr_t survivors[SESSIONS];
 } * told; /* by the child to the parent, in shared memory */
 
-static void report_some_survivors(const void *argument)
+static void report_survivors(size_t count, bool at_the_last_leave)
 {
-    const size_t count = *(const size_t *)argument;
     static struct request request;
     const tslab_epoch epoch = opened_as("a request to /login", TSLAB_POLICY_REPORT);
     enter(epoch);
     parse(&request, epoch, 1);
+    if (at_the_last_leave) {
+        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
+    }
     drop(&request, 1, count);
-    leave(epoch);
     for (size_t i = 0; i < count; i++) {
         told->survivors[i] = (uintptr_t)request.parsed[i];
     }
-    STATUS(tslab_epoch_close(epoch, 0, &told->report), TSLAB_OK);
-    CHECK(told->report.survivors == count);
+    told->bytes = usable(&request, count);
+    leave(epoch);
+    if (!at_the_last_leave) {
+        struct tslab_epoch_report report;
+        STATUS(tslab_epoch_close(epoch, 0, &report), TSLAB_OK);
+        CHECK(report.survivors == count && report.survivor_bytes == told->bytes);
+    }
     /* They are valid, as with DRAIN. */
     for (size_t i = 0; i < count; i++) {
         CHECK(stats_of(epoch).state == TSLAB_EPOCH_DRAINING);
@@ -202,24 +87,14 @@ static void report_some_survivors(const void *argument)
     check_gone(epoch);
 }
 
-static void report_at_the_last_leave(const void *argument)
+static void report_at_close(const void *count)
 {
-    const size_t count = *(const size_t *)argument;
-    static struct request request;
-    const tslab_epoch epoch = opened_as("a request to /login", TSLAB_POLICY_REPORT);
-    enter(epoch);
-    parse(&request, epoch, 1);
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
-    drop(&request, 1, count);
-    for (size_t i = 0; i < count; i++) {
-        told->survivors[i] = (uintptr_t)request.parsed[i];
-    }
-    told->report.survivor_bytes = usable(&request, count);
-    leave(epoch);
-    for (size_t i = 0; i < count; i++) {
-        verify_and_free(request.parsed[i], request.sizes[i], 1 + i);
-    }
-    check_gone(epoch);
+    report_survivors(*(const size_t *)count, false);
+}
+
+static void report_at_the_last_leave(const void *count)
+{
+    report_survivors(*(const size_t *)count, true);
 }
 
 /* Whether the number stands in the text, and not as a part of a longer one. */
@@ -247,7 +122,7 @@ static void check_report_line(const char *said, size_t count)
     assert_memory_equal(said, "tslab: ", 7);
     assert_non_null(strstr(said, "a request to /login"));
     assert_true(says_number(said, count));
-    assert_true(says_number(said, told->report.survivor_bytes));
+    assert_true(says_number(said, told->bytes));
     size_t named = 0;
     for (size_t i = 0; i < count; i++) {
         char name[32];
@@ -262,7 +137,7 @@ static void report_is_a_line_about_the_survivors(void **state)
     (void)state;
     told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(told != MAP_FAILED);
-    static void (*const ways[])(const void *) = { report_some_survivors, report_at_the_last_leave };
+    static void (*const ways[])(const void *) = { report_at_close, report_at_the_last_leave };
     static const size_t counts[] = { 0, 1, 3, SESSIONS };
     for (size_t way = 0; way < COUNT_OF(ways); way++) {
         for (size_t i = 0; i < COUNT_OF(counts); i++) {
@@ -372,27 +247,6 @@ static void trap_faults_at_a_later_touch(void **state)
     }
 }
 
-/* While the epoch lives, its objects are as any. */
-static void trap_is_harmless_before_close(void)
-{
-    static struct request request;
-    tslab_epoch epoch = opened_as("trap", TSLAB_POLICY_TRAP);
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        enter(epoch);
-        parse(&request, epoch, seed);
-        drop(&request, seed, PARSED / 2);
-        for (size_t i = 0; i < PARSED / 2; i++) {
-            verify(request.parsed[i], request.sizes[i], seed + i);
-        }
-        leave(epoch);
-        struct tslab_epoch_report report;
-        STATUS(tslab_epoch_advance(&epoch, 0, &report), TSLAB_OK);
-        CHECK(report.survivors == PARSED / 2);
-    }
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-    check_gone(epoch);
-}
-
 /* What is trapped has no pages, and is used again when enough others were trapped. */
 static void trap_costs_no_memory_for_ever(void)
 {
@@ -445,15 +299,20 @@ static size_t resident_pages(size_t count)
     return resident;
 }
 
-static void memory_is_back_after(tslab_epoch epoch, int (*end)(tslab_epoch, unsigned, struct tslab_epoch_report *),
-                                 size_t count, size_t resident_before)
+static void reclaim_gives_back_a_released_epoch(void)
 {
+    tslab_free(tslab_malloc(1));
+    memset(big, 0, sizeof big);
+    memset(big_sizes, 0, sizeof big_sizes);
+    const size_t resident_before = resident_kib() * KILOBYTE;
+    const tslab_epoch epoch = opened_as("big", TSLAB_POLICY_RELEASE);
+    const size_t count = fill_up(epoch, BIG);
     const size_t full = resident_kib() * KILOBYTE;
     CHECK(full >= resident_before + BIG);
     CHECK(resident_pages(count) == count);
     const struct total_figures before = process_stats();
     struct tslab_epoch_report report;
-    STATUS(end(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
+    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
     const struct total_figures after = process_stats();
     const size_t empty = resident_kib() * KILOBYTE;
     check_gone(epoch);
@@ -472,30 +331,6 @@ static void memory_is_back_after(tslab_epoch epoch, int (*end)(tslab_epoch, unsi
     CHECK_SAY(calls >= 1 && calls <= BIG / MEGABYTE, "%llu calls gave %llu bytes back", (unsigned long long)calls,
               (unsigned long long)report.reclaimed_bytes);
     CHECK(after.dirty_bytes == 0 && after.large_bytes == 0);
-}
-
-static void reclaim_gives_back_a_released_epoch(void)
-{
-    tslab_free(tslab_malloc(1));
-    memset(big, 0, sizeof big);
-    memset(big_sizes, 0, sizeof big_sizes);
-    const size_t before = resident_kib() * KILOBYTE;
-    const tslab_epoch epoch = opened_as("big", TSLAB_POLICY_RELEASE);
-    const size_t count = fill_up(epoch, BIG);
-    memory_is_back_after(epoch, tslab_epoch_close, count, before);
-}
-
-static void reclaim_gives_back_by_release(void)
-{
-    tslab_free(tslab_malloc(1));
-    memset(big, 0, sizeof big);
-    memset(big_sizes, 0, sizeof big_sizes);
-    const size_t before = resident_kib() * KILOBYTE;
-    const tslab_epoch epoch = opened();
-    enter(epoch);
-    const size_t count = fill_up(epoch, BIG);
-    leave(epoch);
-    memory_is_back_after(epoch, tslab_epoch_release, count, before);
 }
 
 /* A few chunks wait for the next epochs of the thread, but not where memory is to go back. */
@@ -546,31 +381,6 @@ static void reclaim_gives_back_a_drained_epoch(void)
     check_gone(epoch);
 }
 
-/* One object in a thousand survives, and pins the pages that it lies in, not the epoch's memory. */
-static void reclaim_leaves_survivors_alone(void)
-{
-    enum { EACH = 1000 };
-    tslab_free(tslab_malloc(1));
-    const tslab_epoch epoch = opened();
-    const size_t count = fill_up(epoch, BIG);
-    size_t survivors = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (i % EACH == 0) {
-            survivors++;
-        } else {
-            verify_and_free(big[i], big_sizes[i], i);
-        }
-    }
-    struct tslab_epoch_report report;
-    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
-    CHECK(report.survivors == survivors);
-    CHECK(process_stats().dirty_bytes == 0);
-    for (size_t i = 0; i < count; i += EACH) {
-        verify_and_free(big[i], big_sizes[i], i);
-    }
-    check_gone(epoch);
-}
-
 /* Without TSLAB_CLOSE_RECLAIM, nothing is purged by close when the process is told to keep. */
 static void close_recycles_and_leaves_reclaiming_to_the_policy(void)
 {
@@ -593,21 +403,13 @@ static void close_recycles_and_leaves_reclaiming_to_the_policy(void)
 }
 
 static const struct epoch_case cases[] = {
-    CASE(drain_keeps_survivors_until_they_are_freed),
-    CASE(drain_says_how_long_it_has_been_closed),
-    CASE(release_needs_no_free),
-    CASE(release_waits_for_the_last_to_leave),
-    CASE(release_does_not_touch_what_others_allocated),
     TEST(report_is_a_line_about_the_survivors),
     TEST(report_needs_no_nice_label),
     TEST(trap_faults_at_a_later_touch),
-    CASE(trap_is_harmless_before_close),
     CASE(trap_costs_no_memory_for_ever),
     CASE(reclaim_gives_back_a_released_epoch),
-    CASE(reclaim_gives_back_by_release),
     CASE(reclaim_leaves_no_chunk_warm),
     CASE_WITH(keep_what_is_empty, reclaim_gives_back_a_drained_epoch),
-    CASE(reclaim_leaves_survivors_alone),
     CASE_WITH(keep_what_is_empty, close_recycles_and_leaves_reclaiming_to_the_policy),
 };
 

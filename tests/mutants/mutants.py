@@ -94,7 +94,7 @@ SLAB_STRESS = (
 )
 EPOCH_STRESS = (
     "epoch-stress-no-magazines epoch-stress-eager epoch-stress-drain epoch-stress-release epoch-stress-report "
-    "epoch-stress-trap epoch-stress epoch-work epoch-stats epoch-instances epoch-close epoch-life epoch-handles"
+    "epoch-stress-trap epoch-stress epoch-work epoch-stats epoch-instances epoch-life epoch-handles"
 )
 # With one thread, mostly.
 SLAB_CASES = "unit-holes unit-caches stress-forks misuse unit-faults"
