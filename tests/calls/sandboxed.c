@@ -58,8 +58,6 @@ static void allow(const int *calls, size_t n)
 
 static void say_which(int number, siginfo_t *info, void *context)
 {
-    (void)number;
-    (void)context;
     char text[] = "system call 000 is not allowed\n";
     for (int i = 14, call = info->si_syscall; i >= 12; i--, call /= 10) {
         text[i] = (char)('0' + call % 10);

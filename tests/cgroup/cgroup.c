@@ -88,7 +88,6 @@ static void empty(void)
 
 static void see_the_limit(const void *argument)
 {
-    (void)argument;
     struct container found;
     join(GROUP_MIB * MIB);
     CHECK(fill(50 * MIB) > 49 * MIB);
@@ -105,14 +104,12 @@ static void see_the_limit(const void *argument)
 /* The last block that it touches is one too many, and the kernel ends the process. */
 static void exceed_the_limit(const void *argument)
 {
-    (void)argument;
     join(GROUP_MIB * MIB);
     (void)fill((GROUP_MIB + 32) * MIB);
 }
 
 static void be_refused_before(const void *argument)
 {
-    (void)argument;
     join(GROUP_MIB * MIB);
     CHECK(tslab_limits_set(&(struct tslab_limits){ .hard_bytes = (GROUP_MIB - 32) * MIB }) == TSLAB_OK);
     const size_t bytes = fill((GROUP_MIB + 32) * MIB);
@@ -132,7 +129,6 @@ static void wait_for_reuse(void)
 
 static void save_near_the_limit(const void *argument)
 {
-    (void)argument;
     option_values[OPTION_KEEPER] = 0;
     wait_for_reuse();
     limit_watch_container();
@@ -162,7 +158,6 @@ static void read_much(void)
 /* A group that has read files is full, and the kernel takes their pages back when it needs memory. */
 static void read_files(const void *argument)
 {
-    (void)argument;
     option_values[OPTION_KEEPER] = 0;
     join(GROUP_MIB * MIB);
     limit_watch_container();
@@ -195,7 +190,6 @@ static void save_while_idle(const void *argument)
     const struct timespec pause = { .tv_nsec = 100000000 };
     static sem_t is_there;
     pthread_t idle;
-    (void)argument;
     CHECK(sem_init(&is_there, 0, 0) == 0);
     wait_for_reuse(); /* a keeper looks once whether there is a limit, when it begins */
     make_counted(&idle, sleep_for_long, &is_there);
@@ -225,7 +219,6 @@ IN_A_GROUP(pages_of_files_are_no_use, read_files)
 
 static void the_kernel_enforces_it(void **state)
 {
-    (void)state;
     const struct child child = child_run(exceed_the_limit, NULL);
     assert_true(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGKILL);
 }

@@ -143,6 +143,30 @@ static inline void child_succeeds(void (*body)(const void *), const void *argume
     assert_int_equal(child.status, 0);
 }
 
+/* A test that runs its body in a child, or in a child for each element of an array. */
+struct child_case {
+    void (*body)(const void *);
+    const void *argument;
+    size_t count, size;
+};
+
+static inline void child_case_runs(void **state)
+{
+    const struct child_case *const one = (const struct child_case *)*state;
+    for (size_t i = 0; i < one->count; i++) {
+        child_succeeds(one->body, one->argument == NULL ? NULL : (const char *)one->argument + i * one->size, "");
+    }
+}
+#define IN_CHILDREN_OF(body, argument, count, size)                                                                    \
+    {                                                                                                                  \
+#body, child_case_runs, NULL, NULL, &(struct child_case)                                                       \
+        {                                                                                                              \
+            body, argument, count, size                                                                                \
+        }                                                                                                              \
+    }
+#define IN_A_CHILD(body)         IN_CHILDREN_OF(body, NULL, 1, 0)
+#define IN_CHILDREN(body, array) IN_CHILDREN_OF(body, array, COUNT_OF(array), sizeof(array)[0])
+
 /* The child aborted. */
 static inline int child_aborted(const struct child *child)
 {

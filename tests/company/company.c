@@ -303,7 +303,6 @@ static pthread_t made_late;
 
 static void make_late(void *value)
 {
-    (void)value;
     made_late = made(allocate, NULL);
 }
 

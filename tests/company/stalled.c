@@ -40,7 +40,6 @@ static uint64_t looks(void)
 
 int main(int argc, char **argv)
 {
-    (void)argc;
     if (getenv("TSLAB_STATS_SIGNAL") == NULL) {
         begin_anew(argv);
     }

@@ -267,7 +267,6 @@ static struct {
 
 static void *free_what_is_handed(void *unused)
 {
-    (void)unused;
     if (handed.inside) {
         enter(handed.epoch);
     }

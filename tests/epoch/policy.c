@@ -134,7 +134,6 @@ static void check_report_line(const char *said, size_t count)
 
 static void report_is_a_line_about_the_survivors(void **state)
 {
-    (void)state;
     told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(told != MAP_FAILED);
     static void (*const ways[])(const void *) = { report_at_close, report_at_the_last_leave };
@@ -159,7 +158,6 @@ static void report_with_an_odd_label(const void *argument)
 
 static void report_needs_no_nice_label(void **state)
 {
-    (void)state;
     static const char *const labels[] = { NULL, "", "%s%n%d", "0123456789012345678901234567890123456789" };
     for (size_t i = 0; i < COUNT_OF(labels); i++) {
         const struct child child = child_run(report_with_an_odd_label, labels[i]);
@@ -233,7 +231,6 @@ static void touch_what_is_trapped(const void *argument)
 
 static void trap_faults_at_a_later_touch(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(trapped_sizes); i++) {
         for (size_t way = 0; way < COUNT_OF(touches); way++) {
             for (int handle = 0; handle < 2; handle++) {

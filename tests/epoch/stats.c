@@ -422,7 +422,6 @@ static atomic_bool done;
 
 static void *look_on(void *unused)
 {
-    (void)unused;
     struct tslab_epoch_stats list[16];
     const int nowhere = open("/dev/null", O_WRONLY);
     CHECK(nowhere >= 0);
@@ -490,7 +489,6 @@ static atomic_bool grown;
 
 static void *look_at_all(void *unused)
 {
-    (void)unused;
     static struct tslab_epoch_stats list[2 * GROWN];
     size_t most = 0;
     while (!atomic_load(&grown)) {
@@ -630,7 +628,6 @@ static struct thread_figures own_stats(void)
 static void count_own(void *unused)
 {
     static _Thread_local void *objects[OWN_OBJECTS];
-    (void)unused;
     const struct thread_figures before = own_stats();
     CHECK(before.thread == (uint64_t)gettid());
     CHECK_SAY(before.allocations < 10 && before.frees < 10, "a new thread has made %llu allocations",
@@ -778,7 +775,6 @@ static void exit_in_json(const void *name)
 
 static void json_is_said_at_exit(void **state)
 {
-    (void)state;
     char name[] = "/tmp/tslab-json-XXXXXX";
     const int descriptor = mkstemp(name);
     assert_true(descriptor >= 0);

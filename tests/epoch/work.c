@@ -299,7 +299,6 @@ static void ends_need_beginnings(void)
 
 static void *end_of_another(void *unused)
 {
-    (void)unused;
     STATUS(tslab_work_end(), TSLAB_NOT_INSIDE);
     STATUS(tslab_work_resume(), TSLAB_NOT_INSIDE);
     return NULL;
@@ -520,7 +519,6 @@ static void serve(void)
 
 static void *some_units(void *unused)
 {
-    (void)unused;
     CHECK(same(unit(), no_epoch));
     CHECK(same(unit(), no_epoch));
     return NULL;
@@ -542,7 +540,6 @@ static void use_bad_value(const void *value)
 
 static void bad_values_are_said_and_mean_never(void **state)
 {
-    (void)state;
     static const char *const values[] = {
         "",
         "per_request",

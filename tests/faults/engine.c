@@ -90,7 +90,6 @@ static void release(size_t i)
 
 static void *in_a_thread(void *argument)
 {
-    (void)argument;
     /* A thread that gets no memory for its record has nothing to free. */
     char *p = tslab_malloc(100);
     if (p != NULL) {
@@ -165,7 +164,6 @@ static void fail_in_turn(struct plan plan, unsigned least, unsigned most, unsign
 /* Nothing at all can be had, or nothing where the engine looks of its own accord. */
 static void start_in_vain(const void *argument)
 {
-    (void)argument;
     inject(PLACE, 0, UINT32_MAX);
     arena = (struct arena){ .units = NULL };
     CHECK(!arena_start(TIB));
@@ -202,7 +200,6 @@ static enum os_placed place_some(void *start, size_t bytes, enum os_access acces
 
 static void start_in_vain_twice(const void *argument)
 {
-    (void)argument;
     for (int round = 0; round < 3; round++) {
         arena = (struct arena){ .units = NULL };
         inject(round == 0 ? RESERVE : UNMAP, 0, UINT32_MAX);
@@ -217,16 +214,8 @@ static void start_in_vain_twice(const void *argument)
     check_nothing_is_lost();
 }
 
-static void a_refused_start(void **state)
-{
-    (void)state;
-    child_succeeds(start_in_vain, NULL, "");
-    child_succeeds(start_in_vain_twice, NULL, "");
-}
-
 static void a_refused_commit(void **state)
 {
-    (void)state;
     fail_in_turn((struct plan){ .turn = { .call = PLACE, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 8,
                  12, 1);
     fail_in_turn((struct plan){ .turn.call = PLACE, .refuses = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 12,
@@ -236,7 +225,6 @@ static void a_refused_commit(void **state)
 /* Somebody else is where the arena would grow: nothing is refused for that. */
 static void a_place_that_is_taken(void **state)
 {
-    (void)state;
     place_fails_by = OS_TAKEN;
     fail_in_turn((struct plan){ .turn = { .call = PLACE, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 8,
                  20, 1);
@@ -248,9 +236,9 @@ static enum os_placed place_little(void *start, size_t bytes, enum os_access acc
     return bytes <= MIB ? real.place(start, bytes, access) : OS_NO_MEMORY;
 }
 
-static void commit_in_small_steps(const void *argument)
+/* When memory is short, what is asked for may fit where a step in advance does not. */
+static void a_commit_of_a_step_is_no_condition(const void *argument)
 {
-    (void)argument;
     inject_nothing();
     os_calls.place = place_little;
     CHECK_SAY(work(OBJECTS) == 0, "%zu allocations were refused", refused);
@@ -258,16 +246,8 @@ static void commit_in_small_steps(const void *argument)
     check_nothing_is_lost();
 }
 
-/* When memory is short, what is asked for may fit where a step in advance does not. */
-static void a_commit_of_a_step_is_no_condition(void **state)
-{
-    (void)state;
-    child_succeeds(commit_in_small_steps, NULL, "");
-}
-
 static void a_refused_mapping(void **state)
 {
-    (void)state;
     /* Memory for records: between guard pages it is made accessible piece by piece (without, see
      * threads_without_records).
      */
@@ -279,7 +259,6 @@ static void a_refused_mapping(void **state)
 /* Guard pages, and what is trapped. */
 static void a_refused_guard(void **state)
 {
-    (void)state;
     fail_in_turn((struct plan){ .turn = { .call = FORBID, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 5,
                  8, 11);
     fail_in_turn((struct plan){ .turn.call = FORBID, .arena_bytes = ROOMY, .count = OBJECTS }, 5, 8, 11);
@@ -287,7 +266,6 @@ static void a_refused_guard(void **state)
 
 static void a_refused_purge(void **state)
 {
-    (void)state;
     fail_in_turn((struct plan){ .turn = { .call = PURGE, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 3, 6,
                  3);
     fail_in_turn((struct plan){ .turn.call = PURGE, .arena_bytes = ROOMY, .count = OBJECTS }, 3, 6, 3);
@@ -371,7 +349,6 @@ static void threads_without_records(const void *argument)
 
 static void no_memory_for_a_thread(void **state)
 {
-    (void)state;
     child_succeeds(threads_without_records, NULL, "");
     if (!SANITIZED) {
         child_succeeds(threads_without_records, "and forks", "");
@@ -389,7 +366,6 @@ static void leave_and_return(const void *argument)
         bool refuses; /* the memory is missed while the call fails */
     } failing_calls[] = { { CALLS, false }, { UNMAP, false }, { DECOMMIT, false }, { COMMIT, false }, { PLACE, true } };
     enum { BYTES = 64 << 20 };
-    (void)argument;
     live_in_arena_of(ROOMY);
     for (size_t i = 0; i < COUNT_OF(failing_calls); i++) {
         const enum call call = failing_calls[i].call;
@@ -429,7 +405,6 @@ static bool purge_objects_only(void *start, size_t bytes)
 static void leave_with_tables(const void *argument)
 {
     enum { BYTES = 64 << 20 };
-    (void)argument;
     live_in_arena_of(ROOMY);
     inject(DECOMMIT, 0, UINT32_MAX);
     os_calls.purge = purge_objects_only;
@@ -445,7 +420,6 @@ static void leave_with_tables(const void *argument)
 static void leave_for_good(const void *argument)
 {
     enum { BYTES = 64 << 20 };
-    (void)argument;
     live_in_arena_of(ROOMY);
     inject_nothing();
     char *const first = keep(tslab_malloc(BYTES));
@@ -476,7 +450,6 @@ static void leave_for_good(const void *argument)
 
 static void a_refused_unmapping(void **state)
 {
-    (void)state;
     if (!GUARDED) { /* which traps what is freed */
         child_succeeds(leave_and_return, NULL, "");
         child_succeeds(leave_for_good, NULL, "");
@@ -486,8 +459,6 @@ static void a_refused_unmapping(void **state)
 
 static bool keep_pages(void *start, size_t bytes)
 {
-    (void)start;
-    (void)bytes;
     note_site(PURGE, SITE);
     return false;
 }
@@ -495,7 +466,6 @@ static bool keep_pages(void *start, size_t bytes)
 /* The pause after a refusal is measured by it. */
 static void pause_by_a_wrong_clock(const void *argument)
 {
-    (void)argument;
     live_in_arena_of(8 * MIB);
     option_values[OPTION_RETAIN_BYTES] = 0;
     inject(CLOCK, 0, UINT32_MAX);
@@ -518,7 +488,6 @@ static void pause_by_a_wrong_clock(const void *argument)
 
 static void a_clock_that_cannot_be_trusted(void **state)
 {
-    (void)state;
     child_succeeds(pause_by_a_wrong_clock, NULL, "");
     fail_in_turn((struct plan){ .turn = { .call = CLOCK, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9,
                  7);
@@ -557,18 +526,10 @@ static void wait_in_vain(const void *argument)
     CHECK(atomic_load(&lock.word) == 0);
 }
 
-static void a_futex_that_does_not_work(void **state)
-{
-    (void)state;
-    static const enum call calls[] = { WAIT, WAKE };
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        child_succeeds(wait_in_vain, &calls[i], "");
-    }
-}
+static const enum call calls_of_wait_in_vain[] = { WAIT, WAKE };
 
-static void trim_in_vain(const void *argument)
+static void a_trim_counts_what_it_gave_back(const void *argument)
 {
-    (void)argument;
     enum { BYTES = 4 << 20 };
     option_values[OPTION_RETAIN_BYTES] = 64 * MIB;
     option_values[OPTION_PURGE_DELAY_MS] = 3600 * 1000;
@@ -591,15 +552,8 @@ static void trim_in_vain(const void *argument)
     CHECK(zero != NULL && all_zero(zero, BYTES));
 }
 
-static void a_trim_counts_what_it_gave_back(void **state)
+static void memory_that_was_not_purged_is_not_zero(const void *argument)
 {
-    (void)state;
-    child_succeeds(trim_in_vain, NULL, "");
-}
-
-static void calloc_after_refused_purge(const void *argument)
-{
-    (void)argument;
     enum { BYTES = 3 << 20 }; /* no hot run */
     option_values[OPTION_RETAIN_BYTES] = 0;
     inject(PURGE, 0, UINT32_MAX);
@@ -612,17 +566,10 @@ static void calloc_after_refused_purge(const void *argument)
     CHECK(calls_made[PURGE] > 0);
 }
 
-static void memory_that_was_not_purged_is_not_zero(void **state)
-{
-    (void)state;
-    child_succeeds(calloc_after_refused_purge, NULL, "");
-}
-
 /* realloc copies where pages cannot be moved. */
-static void grow_where_nothing_moves(const void *argument)
+static void pages_that_stay_where_they_are(const void *argument)
 {
     enum { BYTES = 4 << 20 };
-    (void)argument;
     inject(MOVE, 0, UINT32_MAX);
     char *const p = keep(tslab_malloc(BYTES));
     (void)keep(tslab_malloc(BYTES));
@@ -631,17 +578,10 @@ static void grow_where_nothing_moves(const void *argument)
     CHECK(GUARDED || calls_made[MOVE] != 0);
 }
 
-static void pages_that_stay_where_they_are(void **state)
-{
-    (void)state;
-    child_succeeds(grow_where_nothing_moves, NULL, "");
-}
-
 /* The clock goes wrong where the control group is looked at, and at a limit. */
-static void reach_a_limit_at_a_wrong_time(const void *argument)
+static void a_limit_at_a_wrong_time(const void *argument)
 {
     enum { BYTES = 1 << 20, COUNT = 200 };
-    (void)argument;
     inject(CLOCK, 0, UINT32_MAX);
     CHECK(tslab_limits_set(&(struct tslab_limits){ .hard_bytes = (size_t)COUNT / 2 * BYTES }) == TSLAB_OK);
     size_t granted = 0;
@@ -651,12 +591,6 @@ static void reach_a_limit_at_a_wrong_time(const void *argument)
     }
     CHECK_SAY(granted > 10 && granted <= COUNT / 2, "%zu were granted", granted);
     CHECK(calls_made[CLOCK] != 0);
-}
-
-static void a_limit_at_a_wrong_time(void **state)
-{
-    (void)state;
-    child_succeeds(reach_a_limit_at_a_wrong_time, NULL, "");
 }
 
 /* The keeper beside faults of each of its calls: it cannot sleep, cannot be woken, or has a wrong clock. */
@@ -701,7 +635,6 @@ static void keep_in_vain(const void *argument)
 /* A keeper that sleeps, or that a word says sleeps, is not woken. The word says afterwards that nobody sleeps. */
 static void wake_in_vain(const void *argument)
 {
-    (void)argument;
     inject(WAKE, 0, UINT32_MAX);
     store_seq_cst(&reclaim_waits, RECLAIM_SLEEPS);
     reclaim_wake();
@@ -710,7 +643,6 @@ static void wake_in_vain(const void *argument)
 
 static void the_keeper_is_no_failure(void **state)
 {
-    (void)state;
     static const enum call calls[] = { WAIT, WAKE, CLOCK };
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         child_succeeds(keep_in_vain, &calls[i], "");
@@ -749,7 +681,6 @@ static void grow_in_vain(const struct turn *turn)
 
 static void a_refused_huge_page(void **state)
 {
-    (void)state;
     if (os_page_bytes() != HUGE_OF_PAGE_BYTES) {
         return;
     }
@@ -771,18 +702,19 @@ static void a_refused_huge_page(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_refused_start),
+        IN_A_CHILD(start_in_vain),
+        IN_A_CHILD(start_in_vain_twice),
         cmocka_unit_test(a_refused_commit),
         cmocka_unit_test(a_place_that_is_taken),
-        cmocka_unit_test(a_commit_of_a_step_is_no_condition),
+        IN_A_CHILD(a_commit_of_a_step_is_no_condition),
         cmocka_unit_test(a_refused_purge),
         cmocka_unit_test(a_refused_unmapping),
         cmocka_unit_test(a_clock_that_cannot_be_trusted),
-        cmocka_unit_test(a_futex_that_does_not_work),
-        cmocka_unit_test(pages_that_stay_where_they_are),
-        cmocka_unit_test(a_limit_at_a_wrong_time),
+        IN_CHILDREN(wait_in_vain, calls_of_wait_in_vain),
+        IN_A_CHILD(pages_that_stay_where_they_are),
+        IN_A_CHILD(a_limit_at_a_wrong_time),
         cmocka_unit_test(the_keeper_is_no_failure),
-        cmocka_unit_test(memory_that_was_not_purged_is_not_zero),
+        IN_A_CHILD(memory_that_was_not_purged_is_not_zero),
         cmocka_unit_test(a_refused_huge_page),
     };
     /* The checked library has its records between guard pages, and gives memory back at once. */
@@ -792,7 +724,7 @@ int main(void)
     };
     const struct CMUnitTest unguarded[] = {
         cmocka_unit_test(no_memory_for_a_thread),
-        cmocka_unit_test(a_trim_counts_what_it_gave_back),
+        IN_A_CHILD(a_trim_counts_what_it_gave_back),
     };
     const int failed =
         GUARDED ? cmocka_run_group_tests(guarded, NULL, NULL) : cmocka_run_group_tests(unguarded, NULL, NULL);

@@ -226,32 +226,27 @@ static void fail_in_turn(enum call call, unsigned least, unsigned most)
 
 static void a_refused_commit(void **state)
 {
-    (void)state;
     fail_in_turn(PLACE, 5, 100);
     fail_in_turn(COMMIT, 1, 100);
 }
 
 static void a_refused_mapping(void **state)
 {
-    (void)state;
     fail_in_turn(MAP, 0, 20);
 }
 
 static void a_refused_purge(void **state)
 {
-    (void)state;
     fail_in_turn(PURGE, 5, 200);
 }
 
 static void a_refused_trap(void **state)
 {
-    (void)state;
     fail_in_turn(FORBID, 5, 100);
 }
 
 static void a_clock_that_cannot_be_trusted(void **state)
 {
-    (void)state;
     fail_in_turn(CLOCK, 5, 50);
 }
 
@@ -412,9 +407,6 @@ static void *close_when_it_grows(void *unused)
 
 static enum os_placed place_nothing(void *start, size_t bytes, enum os_access access)
 {
-    (void)start;
-    (void)bytes;
-    (void)access;
     note_site(PLACE, SITE);
     if (atomic_load(&race) == 0) {
         atomic_store(&race, 1);

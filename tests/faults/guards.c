@@ -18,7 +18,6 @@ static void fail(const char *what, size_t number)
 
 static void *thread(void *unused)
 {
-    (void)unused;
     return malloc(100);
 }
 

@@ -149,8 +149,6 @@ EXPORT unsigned faults_calls(const char *name)
 
 static int find_library(struct dl_phdr_info *info, size_t size, void *unused)
 {
-    (void)size;
-    (void)unused;
     if (strstr(info->dlpi_name, "libtslab") == NULL) {
         return 0;
     }
@@ -168,7 +166,6 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *unused)
 static void say_where(int signal, siginfo_t *info, void *context)
 {
     const uintptr_t at = (uintptr_t)((const ucontext_t *)context)->uc_mcontext.PROGRAM_COUNTER;
-    (void)info;
     if (at >= library_start && at < library_end) {
         static const char said[] = "faults: the program dies in the library\n";
         const ssize_t written = write(STDERR_FILENO, said, sizeof said - 1);

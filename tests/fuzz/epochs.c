@@ -148,6 +148,7 @@ static void completes(struct model *model)
 /* A lane has closed it. */
 static void is_closed(struct model *model, unsigned closer)
 {
+    model->closed_ms = world_now_ms();
     if (model_inside(model) > 0) {
         model->state = TSLAB_EPOCH_CLOSING;
         model->closer = closer;
@@ -670,7 +671,6 @@ static bool unit_is_due(const struct lane *lane)
 
 void unit_end(const struct operation *operation)
 {
-    (void)operation;
     struct lane *const lane = here();
     const struct model *const epoch = lane->work.depth == 1 ? lane->work.epoch : NULL;
     const bool is_inside = lane->work.depth == 1 && lane->depth > lane->work.scopes;
@@ -694,7 +694,6 @@ void unit_end(const struct operation *operation)
 
 void unit_pause(const struct operation *operation)
 {
-    (void)operation;
     if (here()->paused < 4) {
         tslab_work_pause();
         here()->paused++;
@@ -703,14 +702,12 @@ void unit_pause(const struct operation *operation)
 
 void unit_resume(const struct operation *operation)
 {
-    (void)operation;
     STATUS(tslab_work_resume(), here()->paused == 0 ? TSLAB_NOT_INSIDE : TSLAB_OK);
     here()->paused -= here()->paused != 0;
 }
 
 void units_rotate(const struct operation *operation)
 {
-    (void)operation;
     tslab_work_rotate();
     world.rotations++;
 }
@@ -840,6 +837,8 @@ static void check_stats(const struct model *model, const struct tslab_epoch_stat
     CHECK(stats.instance.id == model->options.instance.id && same(stats.parent, model->options.parent));
     CHECK(world_now_ms() == 0 || stats.age_ms == world_now_ms() - model->opened_ms);
     CHECK(stats.state != TSLAB_EPOCH_OPEN || stats.closed_ms == 0);
+    CHECK(world_now_ms() == 0 || stats.state == TSLAB_EPOCH_OPEN ||
+          stats.closed_ms == world_now_ms() - model->closed_ms);
 }
 
 void model_check_one(const struct operation *operation)

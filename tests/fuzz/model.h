@@ -25,7 +25,7 @@ struct model {
     uint32_t inside[LANES];
     uint64_t objects, bytes;
     uint64_t with_handles; /* of the objects */
-    uint64_t opened_ms;
+    uint64_t opened_ms, closed_ms;
 };
 
 struct lane {

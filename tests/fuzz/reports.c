@@ -51,7 +51,6 @@ static void *room_resize(void *p, size_t size)
 
 static void room_give(void *p)
 {
-    (void)p;
 }
 
 static int new_file(void)

@@ -13,7 +13,6 @@ bool shortage_lasts(void)
 
 void shortage_waits(bool waits)
 {
-    (void)waits;
 }
 
 void shortage_ends(void)
@@ -22,7 +21,6 @@ void shortage_ends(void)
 
 void shorten_one(const struct operation *operation)
 {
-    (void)operation;
 }
 
 #else

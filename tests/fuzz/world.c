@@ -176,7 +176,6 @@ static void check_everything(void)
 
 static void check_all(const struct operation *operation)
 {
-    (void)operation;
     check_everything();
 }
 

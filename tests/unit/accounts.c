@@ -76,7 +76,6 @@ static size_t one(size_t size)
 
 static void beginning(const void *unused)
 {
-    (void)unused;
     CHECK(tslab_epoch_open(NULL).id != 0); /* has a record, and no memory yet */
     struct accounts accounts = now();
     HAS(accounts, unopened_units);
@@ -97,7 +96,6 @@ static void beginning(const void *unused)
 
 static void slots(const void *unused)
 {
-    (void)unused;
     const size_t size = one(100);
     const struct accounts before = now();
     HAS(before, claimed); /* one object was taken from a word */
@@ -172,7 +170,6 @@ static struct accounts when_another_has_freed(size_t size)
 
 static void others(const void *unused)
 {
-    (void)unused;
     struct accounts accounts = now();
     const uint64_t before = accounts.live_slots.bytes;
     accounts = when_another_has_freed(40);
@@ -188,7 +185,6 @@ static void others(const void *unused)
 
 static void large(const void *unused)
 {
-    (void)unused;
     enum { BYTES = 300 * 1024 + 1, HUGE_BYTES = (40 << 20) + 1 };
     const size_t page = os_page_bytes();
     keep(tslab_malloc(1));
@@ -218,8 +214,6 @@ static void large(const void *unused)
 /* The pages of dirty runs that the system does not take. */
 static bool refuse(void *start, size_t bytes)
 {
-    (void)start;
-    (void)bytes;
     return false;
 }
 
@@ -240,7 +234,6 @@ static bool look_and_purge(void *start, size_t bytes)
 
 static void empty(const void *unused)
 {
-    (void)unused;
     option_values[OPTION_RETAIN_BYTES] = 1 << 30;
     option_values[OPTION_PURGE_DELAY_MS] = 3600 * 1000;
     allocate(MANY, 100);
@@ -273,7 +266,6 @@ static void *in_epoch(tslab_epoch epoch, size_t size)
 
 static void chunks(const void *unused)
 {
-    (void)unused;
     const tslab_epoch epoch = tslab_epoch_open(NULL);
     CHECK(tslab_epoch_enter(epoch) >= 0);
     void *const p = in_epoch(epoch, 1000), *const q = in_epoch(epoch, 96);
@@ -314,7 +306,6 @@ static void chunks(const void *unused)
 
 static void slabs_of_epochs(const void *unused)
 {
-    (void)unused;
     const tslab_epoch epoch = tslab_epoch_open(NULL);
     CHECK(tslab_epoch_enter(epoch) >= 0);
     for (size_t i = 0; i < MANY; i++) {
@@ -341,7 +332,6 @@ static void slabs_of_epochs(const void *unused)
 
 static void trapped(const void *unused)
 {
-    (void)unused;
     const tslab_epoch epoch = tslab_epoch_open(&(struct tslab_epoch_options){ .policy = TSLAB_POLICY_TRAP });
     keep(in_epoch(epoch, 1000));
     HAS_NO(now(), trapped_runs);
@@ -369,7 +359,6 @@ static struct class_figures class_of(size_t size)
 
 static void classes(const void *unused)
 {
-    (void)unused;
     enum { SIZE = 256, SLABS = 20, SLOTS = UNIT_BYTES / SIZE, PAGE_SLOTS = 4096 / SIZE };
     struct class_figures stats;
     if (TSLAB_CHECKED > 1 || os_page_bytes() != 4096) {
@@ -406,7 +395,6 @@ static void classes(const void *unused)
 /* Whoever holds a lock, the walks do not wait for it. */
 static void locks(const void *unused)
 {
-    (void)unused;
     const tslab_epoch epoch = tslab_epoch_open(NULL);
     keep(in_epoch(epoch, 1000));
     keep(tslab_malloc(100));
@@ -425,31 +413,11 @@ static void locks(const void *unused)
     current_thread_put(self);
 }
 
-/* One scenario each. */
-#define SCENARIO(name)                                                                                                 \
-    static void test_##name(void **state)                                                                              \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        child_succeeds(name, NULL, "");                                                                                \
-    }
-SCENARIO(beginning)
-SCENARIO(slots)
-SCENARIO(others)
-SCENARIO(large)
-SCENARIO(empty)
-SCENARIO(chunks)
-SCENARIO(slabs_of_epochs)
-SCENARIO(trapped)
-SCENARIO(classes)
-SCENARIO(locks)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beginning),       cmocka_unit_test(test_slots),   cmocka_unit_test(test_others),
-        cmocka_unit_test(test_large),           cmocka_unit_test(test_empty),   cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_slabs_of_epochs), cmocka_unit_test(test_trapped), cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_locks),
+        IN_A_CHILD(beginning), IN_A_CHILD(slots),           IN_A_CHILD(others),  IN_A_CHILD(large),   IN_A_CHILD(empty),
+        IN_A_CHILD(chunks),    IN_A_CHILD(slabs_of_epochs), IN_A_CHILD(trapped), IN_A_CHILD(classes), IN_A_CHILD(locks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

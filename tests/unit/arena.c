@@ -102,7 +102,6 @@ static void grow_around(const void *argument)
 
 static void a_neighbour_in_the_way_is_a_gap(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(neighbours); i++) {
         if (neighbours[i].bytes < os_address_space() / 64) { /* of an emulator's there is less */
             child_succeeds(grow_around, &neighbours[i], "");
@@ -129,7 +128,6 @@ static void grow_without_a_table(const void *argument)
 
 static void a_neighbour_among_the_tables_is_one_too(void **state)
 {
-    (void)state;
     for (size_t table = 0; table < 3; table++) {
         child_succeeds(grow_without_a_table, &table, "");
     }
@@ -160,7 +158,6 @@ static uintptr_t base_of_a_child(bool repeats)
 
 static void the_place_is_random(void **state)
 {
-    (void)state;
     const uintptr_t first = base_of_a_child(false), second = base_of_a_child(false);
     const bool emulated = os_address_space() / 8 > first; /* another system's addresses */
     assert_true(emulated || first != second);
@@ -182,9 +179,8 @@ static size_t mapped_kib(void)
     return kib;
 }
 
-static void map_little(const void *argument)
+static void what_is_mapped_is_in_use(const void *argument)
 {
-    (void)argument;
     const size_t before = mapped_kib();
     tslab_free(keep(tslab_malloc(100)));
     CHECK_SAY(mapped_kib() < before + 8 * 1024, "the first object maps %zu KiB", mapped_kib() - before);
@@ -197,19 +193,13 @@ static void map_little(const void *argument)
     }
 }
 
-static void what_is_mapped_is_in_use(void **state)
-{
-    (void)state;
-    child_succeeds(map_little, NULL, "");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_neighbour_in_the_way_is_a_gap),
         cmocka_unit_test(a_neighbour_among_the_tables_is_one_too),
         cmocka_unit_test(the_place_is_random),
-        cmocka_unit_test(what_is_mapped_is_in_use),
+        IN_A_CHILD(what_is_mapped_is_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,7 +145,7 @@ static void replace(size_t size, size_t times, uint64_t *random)
 
 /* Slots come from slabs and go back to them by the dozen, and none by itself. A thread that takes again and again what
  * it has freed keeps it. */
-static void bulk_traffic(const void *argument)
+static void bulk_traffic_goes_in_batches(const void *argument)
 {
     enum { BATCH = 12, ROUNDS = 12 };
     const size_t size = *(const size_t *)argument;
@@ -171,15 +171,7 @@ static void bulk_traffic(const void *argument)
 
 static const size_t sizes[] = { 16, 64, 80, 256 };
 
-static void bulk_traffic_goes_in_batches(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-        child_succeeds(bulk_traffic, &sizes[i], "");
-    }
-}
-
-static void local_traffic(const void *argument)
+static void local_traffic_hits_the_magazines(const void *argument)
 {
     const size_t size = *(const size_t *)argument;
     uint64_t random = 5;
@@ -196,14 +188,6 @@ static void local_traffic(const void *argument)
 }
 
 static const size_t all_sizes[] = { 1, 16, 48, 64, 128, 1000, 2048, 8192, 20000, 32768 };
-
-static void local_traffic_hits_the_magazines(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(all_sizes); i++) {
-        child_succeeds(local_traffic, &all_sizes[i], "");
-    }
-}
 
 struct change {
     size_t size;
@@ -251,7 +235,6 @@ static void change_of_traffic(const void *argument)
 
 static void magazines_help_at_once_after_bulk(void **state)
 {
-    (void)state;
     static const size_t two_sizes[] = { 64, 80 };
     for (size_t i = 0; i < COUNT_OF(two_sizes); i++) {
         for (int how = 0; how < 4; how++) {
@@ -259,32 +242,6 @@ static void magazines_help_at_once_after_bulk(void **state)
             child_succeeds(change_of_traffic, &change, "");
         }
     }
-}
-
-static void mixed_bulk(const void *argument)
-{
-    (void)argument;
-    uint64_t random = 7;
-    for (int round = 0; round < 3; round++) {
-        for (size_t i = 0; i < BULK; i++) {
-            const uint64_t value = random_next(&random);
-            objects[i] = tslab_malloc(value % 64 == 0 ? value / 64 % SMALL_MAX : value / 64 % 512);
-            CHECK(objects[i] != NULL);
-        }
-        cached_is_bounded();
-        bulk_out(0);
-        cached_is_bounded();
-    }
-    (void)tslab_trim();
-    struct total_figures stats;
-    stats_totals(&stats);
-    CHECK(stats.cached_bytes == 0);
-}
-
-static void what_is_cached_is_bounded(void **state)
-{
-    (void)state;
-    child_succeeds(mixed_bulk, NULL, "");
 }
 
 static pthread_key_t late_key;
@@ -312,7 +269,6 @@ static void free_late(void *value)
 
 static void *fill_caches_and_exit(void *argument)
 {
-    (void)argument;
     void **chain = NULL;
     for (int i = 0; i < LATE_ROUNDS; i++) {
         void **const link = tslab_malloc(64 + (size_t)i * 16);
@@ -327,9 +283,8 @@ static void *fill_caches_and_exit(void *argument)
     return NULL;
 }
 
-static void exit_of_threads(const void *argument)
+static void an_exit_empties_the_caches(const void *argument)
 {
-    (void)argument;
     CHECK(pthread_key_create(&late_key, free_late) == 0);
     for (int i = 0; i < 20; i++) {
         pthread_t thread;
@@ -345,23 +300,15 @@ static void exit_of_threads(const void *argument)
     }
 }
 
-static void an_exit_empties_the_caches(void **state)
-{
-    (void)state;
-    child_succeeds(exit_of_threads, NULL, "");
-}
-
 static void *allocate_and_free(void *argument)
 {
-    (void)argument;
     void *const p = keep(tslab_malloc(100));
     tslab_free(p);
     return p;
 }
 
-static void rest_of_a_heap(const void *argument)
+static void a_heap_rests_between_two_threads(const void *argument)
 {
-    (void)argument;
     void *places[2];
     for (int i = 0; i < 2; i++) {
         pthread_t thread;
@@ -394,9 +341,8 @@ static void *tell_heap(void *argument)
 }
 
 /* The heap that somebody empties is passed over, and another one is taken. */
-static void take_beside_one_who_empties(const void *argument)
+static void a_heap_that_is_emptied_is_passed_over(const void *argument)
 {
-    (void)argument;
     struct pair_of_threads pair;
     CHECK(pthread_barrier_init(&pair.turn, NULL, 2) == 0);
     pthread_t threads[2], thread;
@@ -415,18 +361,6 @@ static void take_beside_one_who_empties(const void *argument)
     }
 }
 
-static void a_heap_that_is_emptied_is_passed_over(void **state)
-{
-    (void)state;
-    child_succeeds(take_beside_one_who_empties, NULL, "");
-}
-
-static void a_heap_rests_between_two_threads(void **state)
-{
-    (void)state;
-    child_succeeds(rest_of_a_heap, NULL, "");
-}
-
 static void *allocate_and_leave(void *argument)
 {
     void **const left = argument;
@@ -436,9 +370,10 @@ static void *allocate_and_leave(void *argument)
     return NULL;
 }
 
-static void inherit_a_slab(const void *argument)
+/* Two threads must not come to share a cache line, so slots of such a class stay with the thread that its slab is home
+ * to; when that is gone, with the next. */
+static void a_slab_finds_a_new_home(const void *argument)
 {
-    (void)argument;
     void *left;
     pthread_t thread;
     tslab_free(keep(tslab_malloc(1)));
@@ -455,14 +390,6 @@ static void inherit_a_slab(const void *argument)
     struct total_figures stats;
     stats_totals(&stats);
     CHECK(stats.live_objects == 0 && stats.remote_frees == 0);
-}
-
-/* Two threads must not come to share a cache line, so slots of such a class stay with the thread that its slab is home
- * to; when that is gone, with the next. */
-static void a_slab_finds_a_new_home(void **state)
-{
-    (void)state;
-    child_succeeds(inherit_a_slab, NULL, "");
 }
 
 /* A thread that frees what others allocate. */
@@ -541,10 +468,9 @@ static size_t slab_bytes(void)
 }
 
 /* Slots of 48 bytes share lines, so the thread that frees them may not keep them. */
-static void remote_frees(const void *argument)
+static void remote_frees_come_back(const void *argument)
 {
     enum { SIZE = 48, EACH_TURN = 5000, TURNS = 20, BATCH = 12 };
-    (void)argument;
     struct exchange_of_work work;
     learn_nothing();
     const pthread_t thread = begin_work(&work, SIZE);
@@ -569,12 +495,6 @@ static void remote_frees(const void *argument)
     struct total_figures stats;
     stats_totals(&stats);
     CHECK(stats.cached_bytes == 0 && stats.slabs_opened == stats.slabs_recycled);
-}
-
-static void remote_frees_wait_in_an_outbox_and_come_back(void **state)
-{
-    (void)state;
-    child_succeeds(remote_frees, NULL, "");
 }
 
 /* Time passes with every look at the clock. */
@@ -634,14 +554,7 @@ static void producer_and_consumer(const void *argument)
     CHECK(stats.cached_bytes == 0 && stats.slabs_opened == stats.slabs_recycled);
 }
 
-static void the_exchange_passes_slots_and_gives_back(void **state)
-{
-    (void)state;
-    static const size_t two_sizes[] = { 64, 4096 };
-    for (size_t i = 0; i < COUNT_OF(two_sizes); i++) {
-        child_succeeds(producer_and_consumer, &two_sizes[i], "");
-    }
-}
+static const size_t two_sizes_of_producer_and_consumer[] = { 64, 4096 };
 
 /* Makers that allocate side by side, and end; what they made stays. */
 enum { MAKERS = 4, OF_EACH = 2000 };
@@ -694,61 +607,10 @@ static void mixed_or_in_rows(const void *argument)
     CHECK(stats.cached_bytes == 0 && stats.slabs_opened == stats.slabs_recycled);
 }
 
-static void mixed_slots_go_to_their_slabs(void **state)
-{
-    (void)state;
-    static const size_t turns[] = { 1, MAKERS };
-    for (size_t i = 0; i < COUNT_OF(turns); i++) {
-        child_succeeds(mixed_or_in_rows, &turns[i], "");
-    }
-}
+static const size_t turns_of_mixed_or_in_rows[] = { 1, MAKERS };
 
-/* Slots that were never handed out, and such that were; from the own slab, the outbox's flush and the exchange. */
-static void cleared_objects(const void *argument)
+static void idle_classes_give_back_what_they_cache(const void *argument)
 {
-    enum { EACH = 1000, ROUNDS = 6 };
-    const size_t size = *(const size_t *)argument;
-    struct exchange_of_work work;
-    uint64_t random = size;
-    const pthread_t thread = begin_work(&work, size);
-    for (int round = 0; round < ROUNDS; round++) {
-        for (size_t i = 0; i < EACH; i++) {
-            if (random_next(&random) % 4 == 0) { /* a used slot on top of those that are fresh */
-                tslab_free(memset(keep(tslab_malloc(size)), 0xff, size));
-            }
-            objects[i] = tslab_calloc(1, size);
-            CHECK(objects[i] != NULL && all_zero(objects[i], size));
-            memset(objects[i], 0xff, size);
-        }
-        size_t kept = 0;
-        for (size_t i = 0; i < EACH; i++) {
-            if (random_next(&random) % 2 == 0) {
-                tslab_free(objects[i]);
-            } else {
-                objects[kept++] = objects[i];
-            }
-        }
-        let_free(&work, kept);
-        if (round == ROUNDS / 2) {
-            (void)tslab_trim();
-        }
-    }
-    end_work(&work, thread);
-    counters_add_up(0);
-}
-
-static void calloc_clears_what_was_used(void **state)
-{
-    (void)state;
-    static const size_t some_sizes[] = { 1, 16, 48, 64, 80, 1000, 4096, 20000, 32768 };
-    for (size_t i = 0; i < COUNT_OF(some_sizes); i++) {
-        child_succeeds(cleared_objects, &some_sizes[i], "");
-    }
-}
-
-static void idle_classes(const void *argument)
-{
-    (void)argument;
     os_calls.now_ms = hasty_clock;
     for (size_t i = 0; i < 5000; i++) {
         objects[i] = tslab_malloc(64);
@@ -767,12 +629,6 @@ static void idle_classes(const void *argument)
         }
     }
     CHECK_SAY(counts_of(64).cached == 0, "%zu slots are cached idly", (size_t)counts_of(64).cached);
-}
-
-static void idle_classes_give_back_what_they_cache(void **state)
-{
-    (void)state;
-    child_succeeds(idle_classes, NULL, "");
 }
 
 /* The first page behind the parts of the classes that the heap uses. NULL: pages are too large for that. */
@@ -806,9 +662,8 @@ static void *use_few_sizes(void *page)
 }
 
 /* Neither the thread's own work, nor reports, nor a look for what is idle, nor its end. */
-static void unused_classes(const void *argument)
+static void what_a_thread_does_not_use_is_not_touched(const void *argument)
 {
-    (void)argument;
     pthread_t thread;
     char *page = NULL;
     tslab_free(keep(tslab_malloc(1)));
@@ -819,12 +674,6 @@ static void unused_classes(const void *argument)
         tslab_trim();
         CHECK(!is_mapped(page));
     }
-}
-
-static void what_a_thread_does_not_use_is_not_touched(void **state)
-{
-    (void)state;
-    child_succeeds(unused_classes, NULL, "");
 }
 
 /* A class that is used little caches little: one object in each of many large classes, and threads that use a few slots
@@ -840,10 +689,9 @@ static void *use_a_class(void *turn)
     return NULL;
 }
 
-static void little_use(const void *argument)
+static void a_class_that_is_used_little_caches_little(const void *argument)
 {
     enum { MANY = 20 };
-    (void)argument;
     for (size_t size = 9000; size <= SMALL_MAX; size += size / 8) {
         void *const object = keep(tslab_malloc(size));
         CHECK_SAY(counts_of(size).cached == 0, "%zu slots of %zu bytes are cached", (size_t)counts_of(size).cached,
@@ -859,12 +707,6 @@ static void little_use(const void *argument)
     for (unsigned i = 0; i < MANY; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
     }
-}
-
-static void a_class_that_is_used_little_caches_little(void **state)
-{
-    (void)state;
-    child_succeeds(little_use, NULL, "");
 }
 
 /* Many threads together, each with all sizes, which also free what others have allocated. */
@@ -900,7 +742,7 @@ static void *cache_all_sizes(void *argument)
     return NULL;
 }
 
-static void cache_in_a_crowd(const void *argument)
+static void a_budget_is_for_all_threads(const void *argument)
 {
     pthread_t threads[CROWD];
     pthread_barrier_t turn;
@@ -931,14 +773,7 @@ static void cache_in_a_crowd(const void *argument)
     CHECK_SAY(cache_budget_taken() == 0, "%zu bytes are taken at the end", cache_budget_taken());
 }
 
-static void a_budget_is_for_all_threads(void **state)
-{
-    (void)state;
-    static const uint64_t budgets[] = { 4 << 20, 16 << 20 };
-    for (size_t i = 0; i < COUNT_OF(budgets); i++) {
-        child_succeeds(cache_in_a_crowd, &budgets[i], "");
-    }
-}
+static const uint64_t budgets[] = { 4 << 20, 16 << 20 };
 
 static uint32_t hot_units(void)
 {
@@ -949,7 +784,6 @@ static void grow_beside_hot_runs(const void *unused)
 {
     enum { BLOCK = 1 << 20, SIZE = 1000, MANY = (2 << 20) / SIZE };
     static void *grown[MANY];
-    (void)unused;
     tslab_free(keep(tslab_malloc(BLOCK)));
     CHECK(hot_units() != 0);
     for (unsigned i = 0; i < MANY; i++) {
@@ -968,7 +802,6 @@ static void grow_beside_hot_runs(const void *unused)
 
 static void growth_is_paid_by_hot_runs(void **state)
 {
-    (void)state;
     if (TSLAB_CHECKED < 2) { /* the checked library has none */
         child_succeeds(grow_beside_hot_runs, NULL, "");
     }
@@ -1012,7 +845,6 @@ static void shift_sizes_with(struct exchange_of_work *other)
 
 static void shift_sizes(const void *unused)
 {
-    (void)unused;
     shift_sizes_with(NULL);
 }
 
@@ -1020,7 +852,6 @@ static void shift_sizes_that_another_frees(const void *unused)
 {
     struct exchange_of_work work;
     const pthread_t thread = begin_work(&work, 64);
-    (void)unused;
     shift_sizes_with(&work);
     end_work(&work, thread);
 }
@@ -1057,7 +888,6 @@ static struct tray *put_until_refused(unsigned class)
 
 static void trade(const void *unused)
 {
-    (void)unused;
     const unsigned class = class_of_size(TRADED);
     struct tray *empty = NULL, *spare = NULL, *const tray = put_until_refused(class);
     CHECK_SAY(exchange_slots(class) == TRADED_MOST, "%u slots", exchange_slots(class));
@@ -1090,20 +920,12 @@ static void trade(const void *unused)
 
 static void trade_within_a_budget(const void *unused)
 {
-    (void)unused;
     const unsigned class = class_of_size(TRADED);
     option_values[OPTION_CACHE_BYTES] = EXCHANGE_BYTES;
     (void)put_until_refused(class);
     CHECK_SAY(exchange_slots(class) >= TRADED_MOST / 4 && exchange_slots(class) <= TRADED_MOST / 4 * 3 &&
                   cache_budget_taken() <= EXCHANGE_BYTES,
               "%u slots, %zu bytes are taken", exchange_slots(class), cache_budget_taken());
-}
-
-static void the_exchange_has_bounds(void **state)
-{
-    (void)state;
-    child_succeeds(trade, NULL, "");
-    child_succeeds(trade_within_a_budget, NULL, "");
 }
 
 static void *wait_for_end(void *end)
@@ -1123,21 +945,12 @@ static void shift_sizes_beside_a_thread(const void *unused)
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-static void a_size_that_is_done_keeps_no_slabs(void **state)
-{
-    (void)state;
-    child_succeeds(shift_sizes, NULL, "");
-    child_succeeds(shift_sizes_beside_a_thread, NULL, "");
-    child_succeeds(shift_sizes_that_another_frees, NULL, "");
-}
-
 /* Generations of objects, which are freed in order but for one in ten, and those five generations later. Objects that
  * are made one after another are to lie together, in the last generation as in the first. */
 static void drop_generations(const void *unused)
 {
     enum { OBJECTS = 50000, GENERATIONS = 12, KEPT_FOR = 5, SIZE = 64, PAGE = 4096 };
     static void *kept[KEPT_FOR][OBJECTS / 10];
-    (void)unused;
     unsigned together = 0;
     for (unsigned g = 0; g < GENERATIONS; g++) {
         together = 0;
@@ -1159,7 +972,6 @@ static void drop_generations(const void *unused)
 static void drop_trees(const void *unused)
 {
     enum { OBJECTS = 50000, GENERATIONS = 12, MIXED = 8, SIZE = 120 };
-    (void)unused;
     unsigned upwards = 0;
     for (unsigned g = 0; g < GENERATIONS; g++) {
         upwards = 0;
@@ -1174,36 +986,31 @@ static void drop_trees(const void *unused)
     CHECK_SAY(upwards > OBJECTS / 20 * 19, "%u of %d objects lie above the one before", upwards, OBJECTS);
 }
 
-static void generations_stay_in_order(void **state)
-{
-    (void)state;
-    child_succeeds(drop_generations, NULL, "");
-    child_succeeds(drop_trees, NULL, "");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_exchange_has_bounds),
-        cmocka_unit_test(generations_stay_in_order),
-        cmocka_unit_test(a_size_that_is_done_keeps_no_slabs),
+        IN_A_CHILD(trade),
+        IN_A_CHILD(trade_within_a_budget),
+        IN_A_CHILD(drop_generations),
+        IN_A_CHILD(drop_trees),
+        IN_A_CHILD(shift_sizes),
+        IN_A_CHILD(shift_sizes_beside_a_thread),
+        IN_A_CHILD(shift_sizes_that_another_frees),
         cmocka_unit_test(growth_is_paid_by_hot_runs),
-        cmocka_unit_test(a_budget_is_for_all_threads),
-        cmocka_unit_test(bulk_traffic_goes_in_batches),
-        cmocka_unit_test(local_traffic_hits_the_magazines),
+        IN_CHILDREN(a_budget_is_for_all_threads, budgets),
+        IN_CHILDREN(bulk_traffic_goes_in_batches, sizes),
+        IN_CHILDREN(local_traffic_hits_the_magazines, all_sizes),
         cmocka_unit_test(magazines_help_at_once_after_bulk),
-        cmocka_unit_test(what_is_cached_is_bounded),
-        cmocka_unit_test(an_exit_empties_the_caches),
-        cmocka_unit_test(a_heap_rests_between_two_threads),
-        cmocka_unit_test(a_heap_that_is_emptied_is_passed_over),
-        cmocka_unit_test(a_slab_finds_a_new_home),
-        cmocka_unit_test(remote_frees_wait_in_an_outbox_and_come_back),
-        cmocka_unit_test(the_exchange_passes_slots_and_gives_back),
-        cmocka_unit_test(mixed_slots_go_to_their_slabs),
-        cmocka_unit_test(calloc_clears_what_was_used),
-        cmocka_unit_test(idle_classes_give_back_what_they_cache),
-        cmocka_unit_test(what_a_thread_does_not_use_is_not_touched),
-        cmocka_unit_test(a_class_that_is_used_little_caches_little),
+        IN_A_CHILD(an_exit_empties_the_caches),
+        IN_A_CHILD(a_heap_rests_between_two_threads),
+        IN_A_CHILD(a_heap_that_is_emptied_is_passed_over),
+        IN_A_CHILD(a_slab_finds_a_new_home),
+        IN_A_CHILD(remote_frees_come_back),
+        IN_CHILDREN(producer_and_consumer, two_sizes_of_producer_and_consumer),
+        IN_CHILDREN(mixed_or_in_rows, turns_of_mixed_or_in_rows),
+        IN_A_CHILD(idle_classes_give_back_what_they_cache),
+        IN_A_CHILD(what_a_thread_does_not_use_is_not_touched),
+        IN_A_CHILD(a_class_that_is_used_little_caches_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,6 @@
 
 static void sizes_get_the_smallest_class_that_fits(void **state)
 {
-    (void)state;
     for (size_t size = 0; size <= SMALL_MAX; size++) {
         const unsigned class = class_of_size(size);
         assert_in_range(class, 1, CLASS_LIMIT - 1);
@@ -32,7 +31,6 @@ static unsigned smallest_aligned(size_t size, size_t alignment)
 
 static void sizes_and_alignments_get_the_smallest_class_that_fits(void **state)
 {
-    (void)state;
     for (size_t alignment = 1; alignment <= UNIT_BYTES; alignment *= 2) {
         for (size_t size = 0; size <= SMALL_MAX; size++) {
             assert_int_equal(class_of_aligned(size, alignment), smallest_aligned(size, alignment));
@@ -64,7 +62,6 @@ static size_t greatest_divisor(size_t a, size_t b)
 /* Each slot of a slab starts a line after the one before it, modulo 4 KiB, and a slab has several. */
 static void great_powers_of_two_start_in_many_sets(void **state)
 {
-    (void)state;
     for (size_t size = 16384; size <= SMALL_MAX; size *= 2) {
         const struct class_geometry *geometry = &class_geometry[class_of_size(size)];
         assert_int_equal(geometry->size, size + CACHE_LINE);
@@ -74,7 +71,6 @@ static void great_powers_of_two_start_in_many_sets(void **state)
 
 static void slabs_waste_little_and_hold_what_they_say(void **state)
 {
-    (void)state;
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const struct class_geometry *geometry = &class_geometry[class];
         const size_t bytes = (size_t)geometry->units * UNIT_BYTES;
@@ -99,7 +95,6 @@ static void slabs_waste_little_and_hold_what_they_say(void **state)
 
 static void the_reciprocal_divides_every_offset(void **state)
 {
-    (void)state;
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const struct class_geometry *geometry = &class_geometry[class];
         const uint32_t bytes = geometry->units * UNIT_BYTES;
@@ -122,7 +117,6 @@ static struct run *slab_for_test(unsigned class)
 
 static void every_slot_is_found_by_its_address(void **state)
 {
-    (void)state;
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const struct class_geometry *geometry = &class_geometry[class];
         struct run *slab = slab_for_test(class);
@@ -159,7 +153,6 @@ static void slot_at_place(const void *argument)
 
 static void an_address_between_slots_ends_the_program(void **state)
 {
-    (void)state;
     static const unsigned classes[] = { 1, 3, 5, 20, CLASS_LIMIT - 1 };
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
         const struct class_geometry *geometry = &class_geometry[classes[i]];

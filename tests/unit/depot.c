@@ -265,14 +265,12 @@ static void end(void)
 
 static int start_arena(void **state)
 {
-    (void)state;
     begin();
     return 0;
 }
 
 static void random_operations_keep_to_the_model(void **state)
 {
-    (void)state;
     for (seed = 1; seed < 4; seed++) {
         const uint64_t this_seed = seed;
         seed = this_seed * 0x9e3779b97f4a7c15u;
@@ -287,7 +285,6 @@ static void random_operations_keep_to_the_model(void **state)
 
 static void an_exhausted_arena_says_so_and_works_again(void **state)
 {
-    (void)state;
     end();
     while (take(1, 1)) {
     }
@@ -323,7 +320,6 @@ static void an_exhausted_arena_says_so_and_works_again(void **state)
 
 static void dirty_runs_serve_before_clean_ones_and_these_before_new_ones(void **state)
 {
-    (void)state;
     end();
     assert_true(take(4, 1) && take(4, 1) && take(4, 1));
     const uint32_t first = runs[0].first, third = runs[2].first;
@@ -340,7 +336,6 @@ static void dirty_runs_serve_before_clean_ones_and_these_before_new_ones(void **
 static void the_shortest_run_serves(void **state)
 {
     enum { SHORTER = 35, BETWEEN = 64, LONGER = 39, WANTED = 33 };
-    (void)state;
     end();
     assert_int_equal(bin_of(WANTED), bin_of(LONGER));
     assert_true(take(SHORTER, 1) && take(BETWEEN, 1) && take(LONGER, 1));
@@ -359,7 +354,6 @@ static void the_shortest_run_serves(void **state)
 /* A long run that no single empty run has comes out of a row, dirty or clean in front; so does one that grows. */
 static void rows_serve_long_runs(void **state)
 {
-    (void)state;
     enum { LONG = 24 };
     for (int clean_first = 0; clean_first <= 1; clean_first++) {
         end();
@@ -396,7 +390,6 @@ static void rows_serve_long_runs(void **state)
 /* More units than any arena has: the bins end before them. */
 static void no_length_is_too_long_to_ask_for(void **state)
 {
-    (void)state;
     end();
     for (unsigned shift = 8; shift < 32; shift++) {
         bool clean;
@@ -423,7 +416,6 @@ static uint32_t hot_take(struct hot_runs *hot, uint32_t n, uint32_t expected)
 
 static void hot_runs_serve_again(void **state)
 {
-    (void)state;
     struct hot_runs hot = { .next = 0 };
     assert_int_equal(hot_take(&hot, 3, 3), 0);
     assert_true(hot_runs_put(&hot, 10, 3, HOT_UNITS) && hot_runs_put(&hot, 20, 3, HOT_UNITS));
@@ -468,7 +460,6 @@ static void hot_from_depot(struct hot_runs *hot, uint32_t n, uint32_t most)
 /* The older ones make room, and a look takes those that came before the last one. */
 static void hot_runs_do_not_stay(void **state)
 {
-    (void)state;
     struct hot_runs hot = { .next = 5 };
     for (uint32_t i = 0; i < HOT_RUNS; i++) {
         hot_from_depot(&hot, 1 + i, HOT_UNITS);

@@ -83,9 +83,8 @@ static void closed(uint64_t epoch, int status)
     CHECK(ending_close(current_thread_get(), epoch, false, NULL) == status);
 }
 
-static void case_one_after_the_other(const void *unused)
+static void one_after_the_other(const void *unused)
 {
-    (void)unused;
     for (int inside = 0; inside < 2; inside++) {
         const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
         if (inside) {
@@ -108,9 +107,8 @@ static void case_one_after_the_other(const void *unused)
 }
 
 /* An entry whose tags are used up is not used again, so a table has room for so many handles and no more. */
-static void case_tags_are_used_up(const void *unused)
+static void tags_are_used_up(const void *unused)
 {
-    (void)unused;
     const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
     size_t count = 0;
     void *p;
@@ -146,27 +144,23 @@ static void ends(enum tslab_policy policy, bool frees)
     }
 }
 
-static void case_the_next_epoch_goes_on(const void *unused)
+static void the_next_epoch_goes_on(const void *unused)
 {
-    (void)unused;
     ends(TSLAB_POLICY_DRAIN, true);
 }
 
-static void case_also_after_a_release(const void *unused)
+static void also_after_a_release(const void *unused)
 {
-    (void)unused;
     ends(TSLAB_POLICY_RELEASE, false);
 }
 
-static void case_also_after_a_trap(const void *unused)
+static void also_after_a_trap(const void *unused)
 {
-    (void)unused;
     ends(TSLAB_POLICY_TRAP, false);
 }
 
-static void case_also_beside_an_instance(const void *unused)
+static void also_beside_an_instance(const void *unused)
 {
-    (void)unused;
     const struct scope_options options = { .policy = TSLAB_POLICY_RELEASE, .is_instance = true };
     for (size_t round = 0; round < 200; round++) {
         void *p, *q;
@@ -194,9 +188,8 @@ static void goes_on_in_a_child(const void *argument)
     CHECK(epoch_by_value(epoch) == NULL);
 }
 
-static void case_also_in_the_child_of_a_fork(const void *unused)
+static void also_in_the_child_of_a_fork(const void *unused)
 {
-    (void)unused;
     const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
     for (size_t i = 0; i < 50; i++) {
         void *p;
@@ -207,9 +200,8 @@ static void case_also_in_the_child_of_a_fork(const void *unused)
 }
 
 /* Tables of ended epochs serve the next ones. */
-static void case_tables_are_used_again(const void *unused)
+static void tables_are_used_again(const void *unused)
 {
-    (void)unused;
     size_t warm = 0;
     for (size_t round = 0; round < 200; round++) {
         const uint64_t epoch = opened(round % 2 == 0 ? TSLAB_POLICY_DRAIN : TSLAB_POLICY_RELEASE);
@@ -227,29 +219,12 @@ static void case_tables_are_used_again(const void *unused)
     CHECK_SAY(counter_get(&meta_bytes) == warm, "from %zu to %zu", warm, counter_get(&meta_bytes));
 }
 
-#define TEST(name)                                                                                                     \
-    static void name(void **state)                                                                                     \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        child_succeeds(case_##name, NULL, "");                                                                         \
-    }
-
-TEST(one_after_the_other)
-TEST(tags_are_used_up)
-TEST(the_next_epoch_goes_on)
-TEST(also_after_a_release)
-TEST(also_after_a_trap)
-TEST(also_beside_an_instance)
-TEST(also_in_the_child_of_a_fork)
-TEST(tables_are_used_again)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_after_the_other),         cmocka_unit_test(tags_are_used_up),
-        cmocka_unit_test(the_next_epoch_goes_on),      cmocka_unit_test(also_after_a_release),
-        cmocka_unit_test(also_after_a_trap),           cmocka_unit_test(also_beside_an_instance),
-        cmocka_unit_test(also_in_the_child_of_a_fork), cmocka_unit_test(tables_are_used_again),
+        IN_A_CHILD(one_after_the_other),         IN_A_CHILD(tags_are_used_up),      IN_A_CHILD(the_next_epoch_goes_on),
+        IN_A_CHILD(also_after_a_release),        IN_A_CHILD(also_after_a_trap),     IN_A_CHILD(also_beside_an_instance),
+        IN_A_CHILD(also_in_the_child_of_a_fork), IN_A_CHILD(tables_are_used_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

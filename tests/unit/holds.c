@@ -110,9 +110,8 @@ static void all_inside_at_once(struct thread **threads, size_t count)
     closed(epoch, TSLAB_OK);
 }
 
-static void case_a_record_forgets_that_many_were_inside(const void *unused)
+static void a_record_forgets_that_many_were_inside(const void *unused)
 {
-    (void)unused;
     struct thread *threads[THREADS];
     threads_made(threads, THREADS);
     (void)steps_of_a_life();
@@ -127,9 +126,8 @@ static void case_a_record_forgets_that_many_were_inside(const void *unused)
     closed(epoch, TSLAB_OK);
 }
 
-static void case_holds_of_earlier_lives_are_used_again(const void *unused)
+static void holds_of_earlier_lives_are_used_again(const void *unused)
 {
-    (void)unused;
     struct thread *threads[THREADS];
     threads_made(threads, THREADS);
     all_inside_at_once(threads, THREADS);
@@ -140,9 +138,8 @@ static void case_holds_of_earlier_lives_are_used_again(const void *unused)
     CHECK_SAY(counter_get(&meta_bytes) == before, "holds took %zu bytes more", counter_get(&meta_bytes) - before);
 }
 
-static void case_more_threads_than_the_word_counts_are_refused(const void *unused)
+static void more_threads_than_the_word_counts_are_refused(const void *unused)
 {
-    (void)unused;
     struct thread *threads[THREADS + 2];
     threads_made(threads, THREADS + 2);
     const uint64_t epoch = opened();
@@ -168,9 +165,8 @@ static void case_more_threads_than_the_word_counts_are_refused(const void *unuse
     CHECK(epoch_by_value(epoch) == NULL);
 }
 
-static void case_a_thread_finds_its_hold_again(const void *unused)
+static void a_thread_finds_its_hold_again(const void *unused)
 {
-    (void)unused;
     struct thread *threads[THREADS];
     struct hold *holds[THREADS];
     threads_made(threads, THREADS);
@@ -201,9 +197,8 @@ static void case_a_thread_finds_its_hold_again(const void *unused)
 }
 
 /* They began with the same hold, and part as soon as they meet. */
-static void case_two_threads_part(const void *unused)
+static void two_threads_part(const void *unused)
 {
-    (void)unused;
     struct thread *threads[2];
     threads_made(threads, 2);
     const uint64_t epoch = opened();
@@ -225,9 +220,8 @@ static void case_two_threads_part(const void *unused)
     closed(epoch, TSLAB_OK);
 }
 
-static void case_scopes_in_scopes_take_one_chunk(const void *unused)
+static void scopes_in_scopes_take_one_chunk(const void *unused)
 {
-    (void)unused;
     struct thread *const thread = current_thread_get();
     const uint64_t epoch = opened();
     void *objects[4];
@@ -254,9 +248,8 @@ static void case_scopes_in_scopes_take_one_chunk(const void *unused)
     CHECK(epoch_by_value(epoch) == NULL);
 }
 
-static void case_two_epochs_in_turns_take_two(const void *unused)
+static void two_epochs_in_turns_take_two(const void *unused)
 {
-    (void)unused;
     struct thread *const thread = current_thread_get();
     const uint64_t epochs[] = { opened(), opened() };
     for (int round = 0; round < 2; round++) {
@@ -277,9 +270,8 @@ static void case_two_epochs_in_turns_take_two(const void *unused)
     }
 }
 
-static void case_where_plain_malloc_lands(const void *unused)
+static void where_plain_malloc_lands(const void *unused)
 {
-    (void)unused;
     struct thread *const thread = current_thread_get();
     const uint64_t a = opened(), b = opened();
     struct hold *holds[2];
@@ -306,9 +298,8 @@ static void case_where_plain_malloc_lands(const void *unused)
     closed(a, TSLAB_OK);
 }
 
-static void case_an_inner_scope_advances(const void *unused)
+static void an_inner_scope_advances(const void *unused)
 {
-    (void)unused;
     struct thread *const thread = current_thread_get();
     for (int in_between = 0; in_between < 2; in_between++) {
         const uint64_t old = opened(), other = opened();
@@ -334,9 +325,8 @@ static void case_an_inner_scope_advances(const void *unused)
 }
 
 /* A record stays warm with its chunk, whoever freed what was in it. */
-static void case_a_warm_record_keeps_its_chunk(const void *unused)
+static void a_warm_record_keeps_its_chunk(const void *unused)
 {
-    (void)unused;
     struct thread *const thread = current_thread_get();
     for (int way = 0; way < 3; way++) {
         const uint64_t epoch = opened();
@@ -359,37 +349,19 @@ static void case_a_warm_record_keeps_its_chunk(const void *unused)
     }
 }
 
-#define TEST(name)                                                                                                     \
-    static void name(void **state)                                                                                     \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        child_succeeds(case_##name, NULL, "");                                                                         \
-    }
-
-TEST(a_record_forgets_that_many_were_inside)
-TEST(holds_of_earlier_lives_are_used_again)
-TEST(more_threads_than_the_word_counts_are_refused)
-TEST(a_thread_finds_its_hold_again)
-TEST(two_threads_part)
-TEST(scopes_in_scopes_take_one_chunk)
-TEST(two_epochs_in_turns_take_two)
-TEST(where_plain_malloc_lands)
-TEST(an_inner_scope_advances)
-TEST(a_warm_record_keeps_its_chunk)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_record_forgets_that_many_were_inside),
-        cmocka_unit_test(holds_of_earlier_lives_are_used_again),
-        cmocka_unit_test(more_threads_than_the_word_counts_are_refused),
-        cmocka_unit_test(a_thread_finds_its_hold_again),
-        cmocka_unit_test(two_threads_part),
-        cmocka_unit_test(scopes_in_scopes_take_one_chunk),
-        cmocka_unit_test(two_epochs_in_turns_take_two),
-        cmocka_unit_test(where_plain_malloc_lands),
-        cmocka_unit_test(an_inner_scope_advances),
-        cmocka_unit_test(a_warm_record_keeps_its_chunk),
+        IN_A_CHILD(a_record_forgets_that_many_were_inside),
+        IN_A_CHILD(holds_of_earlier_lives_are_used_again),
+        IN_A_CHILD(more_threads_than_the_word_counts_are_refused),
+        IN_A_CHILD(a_thread_finds_its_hold_again),
+        IN_A_CHILD(two_threads_part),
+        IN_A_CHILD(scopes_in_scopes_take_one_chunk),
+        IN_A_CHILD(two_epochs_in_turns_take_two),
+        IN_A_CHILD(where_plain_malloc_lands),
+        IN_A_CHILD(an_inner_scope_advances),
+        IN_A_CHILD(a_warm_record_keeps_its_chunk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

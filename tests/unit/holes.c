@@ -72,7 +72,7 @@ struct holes {
     size_t size, stride;
 };
 
-static void trim_holes(const void *argument)
+static void a_trim_gives_back_the_pages_between_objects(const void *argument)
 {
     const struct holes *holes = argument;
     const size_t page = os_page_bytes();
@@ -102,16 +102,9 @@ static void trim_holes(const void *argument)
     check_contents();
 }
 
-static void a_trim_gives_back_the_pages_between_objects(void **state)
-{
-    (void)state;
-    static const struct holes rows[] = {
-        { 16, 2000 }, { 64, 500 }, { 80, 700 }, { 256, 64 }, { 1000, 40 }, { 1024, 2000 }, { 4096, 3 }, { 8192, 7 },
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        child_succeeds(trim_holes, &rows[i], "");
-    }
-}
+static const struct holes rows[] = {
+    { 16, 2000 }, { 64, 500 }, { 80, 700 }, { 256, 64 }, { 1000, 40 }, { 1024, 2000 }, { 4096, 3 }, { 8192, 7 },
+};
 
 static int by_address(const void *a, const void *b)
 {
@@ -156,7 +149,7 @@ static void *allocate(tslab_epoch epoch, enum where where, size_t size)
 }
 
 /* Objects die one of so many at a time, until each page has one; then most of these die, too. */
-static void die_in_steps(const void *argument)
+static void every_trim_gives_back_every_free_page(const void *argument)
 {
     const enum where where = *(const enum where *)argument;
     const tslab_epoch epoch = tslab_epoch_open(NULL);
@@ -181,18 +174,10 @@ static void die_in_steps(const void *argument)
     }
 }
 
-static void every_trim_gives_back_every_free_page(void **state)
-{
-    (void)state;
-    static const enum where places[] = { IN_PROCESS, IN_EPOCH, IN_CLOSED };
-    for (size_t i = 0; i < COUNT_OF(places); i++) {
-        child_succeeds(die_in_steps, &places[i], "");
-    }
-}
+static const enum where places[] = { IN_PROCESS, IN_EPOCH, IN_CLOSED };
 
-static void reclaim_at_the_end(const void *argument)
+static void a_close_with_reclaim_leaves_what_survivors_lie_on(const void *argument)
 {
-    (void)argument;
     const tslab_epoch epoch = tslab_epoch_open(NULL);
     for (size_t i = 0; i < OBJECTS; i++) {
         objects[i].size = 300;
@@ -209,16 +194,9 @@ static void reclaim_at_the_end(const void *argument)
     check_contents();
 }
 
-static void a_close_with_reclaim_leaves_what_survivors_lie_on(void **state)
-{
-    (void)state;
-    child_succeeds(reclaim_at_the_end, NULL, "");
-}
-
 /* Memory that goes back in large parts takes the free pages of what is left along, without a call. */
-static void fall(const void *argument)
+static void what_goes_back_takes_free_pages_along(const void *argument)
 {
-    (void)argument;
     option_values[OPTION_PURGE] = PURGE_EAGER;
     allocate_all(300);
     const size_t before = resident_bytes();
@@ -229,22 +207,13 @@ static void fall(const void *argument)
     check_contents();
 }
 
-static void what_goes_back_takes_free_pages_along(void **state)
-{
-    (void)state;
-    child_succeeds(fall, NULL, "");
-}
-
 static bool refuse(void *start, size_t bytes)
 {
-    (void)start;
-    (void)bytes;
     return false;
 }
 
-static void trim_refused(const void *argument)
+static void what_was_refused_is_given_back_later(const void *argument)
 {
-    (void)argument;
     option_values[OPTION_RETAIN_BYTES] = TIB;
     option_values[OPTION_PURGE_DELAY_MS] = 3600 * 1000;
     allocate_all(256);
@@ -261,20 +230,14 @@ static void trim_refused(const void *argument)
     check_contents();
 }
 
-static void what_was_refused_is_given_back_later(void **state)
-{
-    (void)state;
-    child_succeeds(trim_refused, NULL, "");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trim_gives_back_the_pages_between_objects),
-        cmocka_unit_test(what_was_refused_is_given_back_later),
-        cmocka_unit_test(every_trim_gives_back_every_free_page),
-        cmocka_unit_test(a_close_with_reclaim_leaves_what_survivors_lie_on),
-        cmocka_unit_test(what_goes_back_takes_free_pages_along),
+        IN_CHILDREN(a_trim_gives_back_the_pages_between_objects, rows),
+        IN_A_CHILD(what_was_refused_is_given_back_later),
+        IN_CHILDREN(every_trim_gives_back_every_free_page, places),
+        IN_A_CHILD(a_close_with_reclaim_leaves_what_survivors_lie_on),
+        IN_A_CHILD(what_goes_back_takes_free_pages_along),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

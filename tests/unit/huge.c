@@ -57,8 +57,6 @@ static bool count_requests(void *start, size_t bytes, bool allowed)
 
 static bool refuse_requests(void *start, size_t bytes, bool allowed)
 {
-    (void)start;
-    (void)bytes;
     requests += allowed;
     return false;
 }
@@ -101,7 +99,6 @@ static void grow_slowly(size_t from_mib, size_t to_mib, uint64_t ms)
 
 static void small_programs_ask_nothing(const void *argument)
 {
-    (void)argument;
     begin(yes, count_requests);
     grow(0, 14);
     CHECK_SAY(requests == 0, "%zu requests", requests);
@@ -110,7 +107,6 @@ static void small_programs_ask_nothing(const void *argument)
 /* Faults take little of the time of a program that grows slowly. */
 static void slow_growth_asks_late(const void *argument)
 {
-    (void)argument;
     begin(yes, count_requests);
     grow_slowly(0, 28, 4);
     CHECK_SAY(requests == 0, "%zu requests", requests);
@@ -120,7 +116,6 @@ static void slow_growth_asks_late(const void *argument)
 
 static void fast_growth_asks_early(const void *argument)
 {
-    (void)argument;
     begin(yes, count_requests);
     grow_slowly(0, 28, 1);
     CHECK_SAY(requests >= (28 - 20) / 2, "%zu requests", requests);
@@ -129,7 +124,6 @@ static void fast_growth_asks_early(const void *argument)
 /* A program that has long had as much is not one that soars. */
 static void growth_by_less_than_half_asks_late(const void *argument)
 {
-    (void)argument;
     begin(yes, count_requests);
     grow(0, 15);
     clock_ms += 1000;
@@ -140,7 +134,6 @@ static void growth_by_less_than_half_asks_late(const void *argument)
 /* Long runs count for nothing, and come without huge pages. */
 static void long_runs_ask_nothing(const void *argument)
 {
-    (void)argument;
     begin(yes, count_requests);
     for (size_t i = 0; i < 100; i++) {
         memset(keep(tslab_malloc(MIB)), 1, MIB);
@@ -151,7 +144,6 @@ static void long_runs_ask_nothing(const void *argument)
 
 static void ask_while_growing(const void *argument)
 {
-    (void)argument;
     begin(yes, count_requests);
     grow(0, 24);
     const size_t mappings = count_mappings();
@@ -170,7 +162,6 @@ static void give_back(const void *argument)
 {
     enum { HOLES = 3 };
     static char *large[GROWN_MIB][HOLES];
-    (void)argument;
     begin(yes, count_requests);
     tslab_free(keep(tslab_malloc(1)));
     const size_t start_kib = resident_kib();
@@ -211,7 +202,6 @@ static void give_back(const void *argument)
 
 static void never_ask(const void *argument)
 {
-    (void)argument;
     begin(no, count_requests);
     grow(0, GROWN_MIB);
     CHECK_SAY(requests == 0 && rest == 0, "%zu requests", requests + rest);
@@ -229,7 +219,6 @@ static bool count_steps(void *start, size_t bytes, bool allowed)
 
 static void mark_all(const void *argument)
 {
-    (void)argument;
     struct tslab_stats stats;
     option_values[OPTION_HUGE_PAGES] = HUGE_PAGES_ALWAYS;
     begin(yes, count_steps);
@@ -242,7 +231,6 @@ static void mark_all(const void *argument)
 
 static void mark_nothing(const void *argument)
 {
-    (void)argument;
     option_values[OPTION_HUGE_PAGES] = HUGE_PAGES_NEVER;
     begin(yes, count_requests);
     grow(0, GROWN_MIB);
@@ -251,7 +239,6 @@ static void mark_nothing(const void *argument)
 
 static void ask_in_vain(const void *argument)
 {
-    (void)argument;
     begin(yes, refuse_requests);
     grow(0, GROWN_MIB);
     CHECK_SAY(requests == 1, "%zu requests", requests);
@@ -263,7 +250,6 @@ static void ask_in_vain(const void *argument)
 /* The time of huge pages is a sixtieth of all time, or less, where they take long. */
 static void ask_slowly(const void *argument)
 {
-    (void)argument;
     enum { SLOW_MS = 20, ROUNDS = 4 };
     begin(yes, count_requests);
     fill_ms = SLOW_MS;
@@ -299,49 +285,27 @@ static bool grow_meanwhile(void *start, size_t bytes, bool allowed)
 
 static void grow_together(const void *argument)
 {
-    (void)argument;
     begin(yes, grow_meanwhile);
     grow(0, GROWN_MIB);
     CHECK_SAY(requests >= (GROWN_MIB - 40) / 2, "%zu requests", requests);
 }
 
-#define IN_A_CHILD(name, body)                                                                                         \
-    static void name(void **state)                                                                                     \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        child_succeeds(body, NULL, "");                                                                                \
-    }
-
-IN_A_CHILD(below_some_mib_nothing_is_asked, small_programs_ask_nothing)
-IN_A_CHILD(slow_growth_has_them_later, slow_growth_asks_late)
-IN_A_CHILD(fast_growth_has_them_earlier, fast_growth_asks_early)
-IN_A_CHILD(growth_by_less_than_half_is_not_fast, growth_by_less_than_half_asks_late)
-IN_A_CHILD(long_runs_take_no_part, long_runs_ask_nothing)
-IN_A_CHILD(growth_asks_for_one_page_at_a_time, ask_while_growing)
-IN_A_CHILD(threads_that_grow_together_ask_for_one, grow_together)
-IN_A_CHILD(what_is_freed_goes_back, give_back)
-IN_A_CHILD(nothing_happens_where_it_is_not_on_request, never_ask)
-IN_A_CHILD(by_option_all_may_be_huge, mark_all)
-IN_A_CHILD(by_option_nothing_is_huge, mark_nothing)
-IN_A_CHILD(a_refusal_is_the_end_of_it, ask_in_vain)
-IN_A_CHILD(a_slow_system_is_asked_seldom, ask_slowly)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(below_some_mib_nothing_is_asked),
-        cmocka_unit_test(slow_growth_has_them_later),
-        cmocka_unit_test(fast_growth_has_them_earlier),
-        cmocka_unit_test(growth_by_less_than_half_is_not_fast),
-        cmocka_unit_test(long_runs_take_no_part),
-        cmocka_unit_test(growth_asks_for_one_page_at_a_time),
-        cmocka_unit_test(threads_that_grow_together_ask_for_one),
-        cmocka_unit_test(what_is_freed_goes_back),
-        cmocka_unit_test(nothing_happens_where_it_is_not_on_request),
-        cmocka_unit_test(by_option_all_may_be_huge),
-        cmocka_unit_test(by_option_nothing_is_huge),
-        cmocka_unit_test(a_refusal_is_the_end_of_it),
-        cmocka_unit_test(a_slow_system_is_asked_seldom),
+        IN_A_CHILD(small_programs_ask_nothing),
+        IN_A_CHILD(slow_growth_asks_late),
+        IN_A_CHILD(fast_growth_asks_early),
+        IN_A_CHILD(growth_by_less_than_half_asks_late),
+        IN_A_CHILD(long_runs_ask_nothing),
+        IN_A_CHILD(ask_while_growing),
+        IN_A_CHILD(grow_together),
+        IN_A_CHILD(give_back),
+        IN_A_CHILD(never_ask),
+        IN_A_CHILD(mark_all),
+        IN_A_CHILD(mark_nothing),
+        IN_A_CHILD(ask_in_vain),
+        IN_A_CHILD(ask_slowly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

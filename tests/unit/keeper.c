@@ -139,7 +139,6 @@ static size_t dirty(void)
 
 static void one_thread_gets_none(const void *argument)
 {
-    (void)argument;
     burst();
     burst();
     CHECK(TSLAB_TSAN || !has_keeper()); /* ThreadSanitizer has a thread of its own */
@@ -147,7 +146,6 @@ static void one_thread_gets_none(const void *argument)
 
 static void threads_get_one(const void *argument)
 {
-    (void)argument;
     const size_t before = os_resident_bytes();
     burst();
     begin_other();
@@ -167,7 +165,6 @@ static void threads_get_one(const void *argument)
 /* A thread that ends leaves its slots to others. Where only one is left, nobody may ever come by for them. */
 static void the_last_to_end_leaves_nothing(const void *argument)
 {
-    (void)argument;
     begin_other();
     end_other();
     CHECK_SAY(exchanged() == 0, "%zu slots are left in the exchange", exchanged());
@@ -182,7 +179,6 @@ static void *never_allocate(void *unused)
 /* A server's main thread does all the work, and its helpers never allocate. */
 static void the_only_one_that_allocates_is_not_alone(const void *argument)
 {
-    (void)argument;
     CHECK(pthread_barrier_init(&other.ends, NULL, 2) == 0);
     make_counted(&other.thread, never_allocate, NULL);
     burst();
@@ -195,7 +191,6 @@ static void the_only_one_that_allocates_is_not_alone(const void *argument)
 
 static void the_option_says_no(const void *argument)
 {
-    (void)argument;
     option_values[OPTION_KEEPER] = 0;
     begin_other();
     burst();
@@ -218,7 +213,6 @@ static int refuse(pthread_t *thread, const pthread_attr_t *attributes, void *(*r
 
 static void where_no_thread_is_to_be_had(const void *argument)
 {
-    (void)argument;
     program_threads.create = refuse;
     refusals = 1; /* a second try, with libc's own stack, succeeds */
     begin_other();
@@ -250,7 +244,6 @@ static void where_no_thread_is_to_be_had(const void *argument)
 /* The child of a fork has none, and gets one as any process does. */
 __attribute__((unused)) static void a_child_gets_its_own(const void *argument)
 {
-    (void)argument;
     begin_other();
     burst();
     wait_until(has_keeper, "there is a keeper");
@@ -273,7 +266,6 @@ __attribute__((unused)) static void a_child_gets_its_own(const void *argument)
 /* Signals of the program's never run on the keeper. */
 static void it_takes_no_signals(const void *argument)
 {
-    (void)argument;
     begin_other();
     burst();
     wait_until(has_keeper, "there is a keeper");
@@ -305,7 +297,6 @@ static void it_takes_no_signals(const void *argument)
 /* What a look does, with a clock of the test's and no thread that looks meanwhile. */
 static void a_look_empties_idle_heaps(const void *argument)
 {
-    (void)argument;
     inject_nothing();
     os_calls.now_ms = test_clock;
     option_values[OPTION_KEEPER] = 0;
@@ -333,7 +324,6 @@ static void a_look_empties_idle_heaps(const void *argument)
 /* A heap that is used between two looks keeps what it has. */
 static void a_look_leaves_busy_heaps(const void *argument)
 {
-    (void)argument;
     inject_nothing();
     os_calls.now_ms = test_clock;
     option_values[OPTION_KEEPER] = 0;
@@ -351,7 +341,6 @@ static void a_look_leaves_busy_heaps(const void *argument)
 /* Pages between scattered survivors. */
 static void a_sweep_purges_around_survivors(const void *argument)
 {
-    (void)argument;
     inject_nothing();
     os_calls.now_ms = test_clock;
     option_values[OPTION_KEEPER] = 0;
@@ -377,43 +366,25 @@ static void a_sweep_purges_around_survivors(const void *argument)
     }
 }
 
-#define IN_A_CHILD(name, body)                                                                                         \
-    static void name(void **state)                                                                                     \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        child_succeeds(body, NULL, "");                                                                                \
-    }
-
-IN_A_CHILD(a_program_with_one_thread_has_no_keeper, one_thread_gets_none)
-IN_A_CHILD(a_program_with_threads_has_one_that_sleeps_in_the_end, threads_get_one)
-IN_A_CHILD(nothing_is_left_of_the_last_to_end, the_last_to_end_leaves_nothing)
-IN_A_CHILD(threads_that_never_allocate_count, the_only_one_that_allocates_is_not_alone)
-IN_A_CHILD(an_option_forbids_it, the_option_says_no)
-IN_A_CHILD(a_system_may_refuse_it, where_no_thread_is_to_be_had)
 #if !TSLAB_TSAN /* which has no threads after a fork */
-IN_A_CHILD(the_child_of_a_fork_starts_its_own, a_child_gets_its_own)
 #endif
-IN_A_CHILD(it_blocks_all_signals, it_takes_no_signals)
-IN_A_CHILD(idle_heaps_are_emptied, a_look_empties_idle_heaps)
-IN_A_CHILD(busy_heaps_are_not, a_look_leaves_busy_heaps)
-IN_A_CHILD(free_pages_around_survivors_go, a_sweep_purges_around_survivors)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_program_with_one_thread_has_no_keeper),
-        cmocka_unit_test(a_program_with_threads_has_one_that_sleeps_in_the_end),
-        cmocka_unit_test(nothing_is_left_of_the_last_to_end),
-        cmocka_unit_test(threads_that_never_allocate_count),
-        cmocka_unit_test(an_option_forbids_it),
-        cmocka_unit_test(a_system_may_refuse_it),
+        IN_A_CHILD(one_thread_gets_none),
+        IN_A_CHILD(threads_get_one),
+        IN_A_CHILD(the_last_to_end_leaves_nothing),
+        IN_A_CHILD(the_only_one_that_allocates_is_not_alone),
+        IN_A_CHILD(the_option_says_no),
+        IN_A_CHILD(where_no_thread_is_to_be_had),
 #if !TSLAB_TSAN
-        cmocka_unit_test(the_child_of_a_fork_starts_its_own),
+        IN_A_CHILD(a_child_gets_its_own),
 #endif
-        cmocka_unit_test(it_blocks_all_signals),
-        cmocka_unit_test(idle_heaps_are_emptied),
-        cmocka_unit_test(busy_heaps_are_not),
-        cmocka_unit_test(free_pages_around_survivors_go),
+        IN_A_CHILD(it_takes_no_signals),
+        IN_A_CHILD(a_look_empties_idle_heaps),
+        IN_A_CHILD(a_look_leaves_busy_heaps),
+        IN_A_CHILD(a_sweep_purges_around_survivors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

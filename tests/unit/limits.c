@@ -50,7 +50,6 @@ static void empty(void)
 
 static void what_exceeds_is_refused(const void *argument)
 {
-    (void)argument;
     static const size_t sizes[] = { 30000, 200000, 1 << 20, 5 << 20 };
     set_limits(HARD_MIB, 0);
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
@@ -69,7 +68,6 @@ static void what_exceeds_is_refused(const void *argument)
 /* What is free in caches and slabs of another size serves before anything is refused. */
 static void all_goes_back_first(const void *argument)
 {
-    (void)argument;
     inject_nothing();
     os_calls.now_ms = test_clock;
     option_values[OPTION_PURGE] = PURGE_NEVER;
@@ -87,7 +85,6 @@ static void all_goes_back_first(const void *argument)
 /* Who tries again and again does not make the library search again and again. */
 static void refusals_are_quick(const void *argument)
 {
-    (void)argument;
     inject_nothing();
     os_calls.now_ms = test_clock;
     set_limits(HARD_MIB, 0);
@@ -105,7 +102,6 @@ static void refusals_are_quick(const void *argument)
 /* Free pages of used slabs count at the limit all the same: a refusal does not look for them. */
 static void refusals_look_at_no_slab(const void *argument)
 {
-    (void)argument;
     inject_nothing();
     os_calls.now_ms = test_clock;
     const size_t size = 3000, count = fill(size, MOST) / size;
@@ -165,15 +161,11 @@ static bool on_request(void)
 
 static bool allow_nothing(void *start, size_t bytes, bool allowed)
 {
-    (void)start;
-    (void)bytes;
-    (void)allowed;
     return true;
 }
 
 static void only_what_fails_is_counted(const void *argument)
 {
-    (void)argument;
     uint64_t seed = 11, refused = 0;
     inject_nothing();
     os_calls.huge_on_request = on_request;
@@ -207,7 +199,6 @@ static void only_what_fails_is_counted(const void *argument)
 /* The line tells of the moment of failure, when all that is free has gone back. */
 static void fill_caches_and_fail(const void *argument)
 {
-    (void)argument;
     set_limits(HARD_MIB, 0);
     (void)fill(270000, 7);
     void *const kept = keep(tslab_malloc(40 * MIB));
@@ -219,7 +210,6 @@ static void fill_caches_and_fail(const void *argument)
 
 static void the_line_is_of_now(void **state)
 {
-    (void)state;
     const struct child child = child_run(fill_caches_and_fail, NULL);
     const char *const at = strstr(child.refused, "and it has ");
     CHECK_SAY(child.status == 0 && at != NULL, "%s", child.refused);
@@ -229,7 +219,6 @@ static void the_line_is_of_now(void **state)
 
 static void a_limit_below_what_is_in_use(const void *argument)
 {
-    (void)argument;
     CHECK(fill(MIB, 40) == 40 * MIB);
     set_limits(20, 0);
     CHECK(tslab_malloc(MIB) == NULL && errno == ENOMEM);
@@ -257,7 +246,6 @@ static void on_soft(size_t footprint_bytes, size_t soft_bytes, void *context)
 
 static void the_program_is_told_once(const void *argument)
 {
-    (void)argument;
     const struct tslab_limits set = { .soft_bytes = 32 * MIB, .on_soft = on_soft, .context = &told };
     option_values[OPTION_RETAIN_BYTES] = GIB;
     CHECK(tslab_limits_set(&set) == TSLAB_OK);
@@ -281,7 +269,6 @@ static void the_program_is_told_once(const void *argument)
 /* Above it, nothing waits. */
 static void above_it_nothing_waits(const void *argument)
 {
-    (void)argument;
     option_values[OPTION_RETAIN_BYTES] = GIB;
     CHECK(fill(MIB, 60) == 60 * MIB);
     for (size_t i = 40; i < 60; i++) {
@@ -298,7 +285,6 @@ static void above_it_nothing_waits(const void *argument)
 
 static void what_is_set_is_told(const void *argument)
 {
-    (void)argument;
     struct tslab_limits found;
     CHECK(tslab_limits_set(NULL) == TSLAB_INVALID);
     set_limits(100, 50);
@@ -348,7 +334,6 @@ static bool used_and_limit(uint64_t used_bytes, uint64_t limit_bytes)
 
 static void version_2(const void *argument)
 {
-    (void)argument;
     struct container found;
     begin_groups("0::/app.slice/server\n");
     CHECK(!container_open() && !container_look(&found)); /* as at the root: no files */
@@ -386,7 +371,6 @@ static void version_2(const void *argument)
 
 static void version_1(const void *argument)
 {
-    (void)argument;
     struct container found;
     begin_groups("11:cpu,cpuacct:/x\n9:memory:/docker/abc\n1:name=systemd:/y\n0::/y\n");
     put_file("memory/docker/abc/memory.limit_in_bytes", "9223372036854771712\n");
@@ -403,7 +387,6 @@ static void version_1(const void *argument)
 /* Inside of a container the path of the group is often not to be seen, and its files are at the root. */
 static void inside(const void *argument)
 {
-    (void)argument;
     begin_groups("0::/../../system.slice/docker-0123.scope\n");
     put_file("memory.max", "3000000\n");
     put_file("memory.current", "7\n");
@@ -431,7 +414,6 @@ static void begin_container(void)
 
 static void near_the_limit_nothing_waits(const void *argument)
 {
-    (void)argument;
     begin_container();
     option_values[OPTION_RETAIN_BYTES] = GIB;
     CHECK(fill(MIB, 70) == 70 * MIB);
@@ -468,7 +450,6 @@ static void near_the_limit_nothing_waits(const void *argument)
 /* Where there is no limit, nothing is opened again: not by the next keeper either. */
 static void what_has_no_limit_is_not_watched(const void *argument)
 {
-    (void)argument;
     begin_container();
     put_file("memory.max", "max\n");
     limit_watch_container();
@@ -484,7 +465,6 @@ static void what_has_no_limit_is_not_watched(const void *argument)
 /* A group that reads files is always full, and the kernel makes room in it. */
 static void what_the_kernel_takes_back_is_free(const void *argument)
 {
-    (void)argument;
     begin_container();
     put_use("99", "anon 9000000\ninactive_anon 90000000\ninactive_file 30000000\nactive_file 30000000\n"
                   "slab_reclaimable 30000000\n");
@@ -530,7 +510,6 @@ static void nap(uint32_t ms, unsigned times, uint32_t of_ms)
  * Who has not opened the files looks at nothing. */
 static void a_nap_ends_when_it_presses(const void *argument)
 {
-    (void)argument;
     begin_container();
     os_calls.futex_wait = nap_and_fill;
     put_use("99", "anon 1\n");
@@ -556,59 +535,34 @@ static void a_nap_ends_when_it_presses(const void *argument)
     end_groups();
 }
 
-#define IN_A_CHILD(name, body)                                                                                         \
-    static void name(void **state)                                                                                     \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        child_succeeds(body, NULL, "");                                                                                \
-    }
-
-IN_A_CHILD(hard_limit, what_exceeds_is_refused)
-IN_A_CHILD(hard_limit_after_all_else, all_goes_back_first)
-IN_A_CHILD(hard_limit_again_and_again, refusals_are_quick)
-IN_A_CHILD(hard_limit_and_slabs, refusals_look_at_no_slab)
-IN_A_CHILD(hard_limit_counts, only_what_fails_is_counted)
-
 static void hard_limit_and_rows(void **state)
 {
-    (void)state;
     for (uint64_t policy = PURGE_ADAPTIVE; policy <= PURGE_NEVER; policy++) {
         child_succeeds(what_lives_never_exceeds_the_limit, &policy, "");
     }
 }
-IN_A_CHILD(hard_limit_set_late, a_limit_below_what_is_in_use)
-IN_A_CHILD(soft_limit, the_program_is_told_once)
-IN_A_CHILD(soft_limit_purges, above_it_nothing_waits)
-IN_A_CHILD(limits_are_told, what_is_set_is_told)
-IN_A_CHILD(control_groups_2, version_2)
-IN_A_CHILD(control_groups_1, version_1)
-IN_A_CHILD(control_groups_inside, inside)
-IN_A_CHILD(control_groups_press, near_the_limit_nothing_waits)
-IN_A_CHILD(control_groups_with_files, what_the_kernel_takes_back_is_free)
-IN_A_CHILD(control_groups_without_limit, what_has_no_limit_is_not_watched)
-IN_A_CHILD(control_groups_nap, a_nap_ends_when_it_presses)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hard_limit),
-        cmocka_unit_test(hard_limit_after_all_else),
-        cmocka_unit_test(hard_limit_again_and_again),
-        cmocka_unit_test(hard_limit_and_slabs),
-        cmocka_unit_test(hard_limit_counts),
+        IN_A_CHILD(what_exceeds_is_refused),
+        IN_A_CHILD(all_goes_back_first),
+        IN_A_CHILD(refusals_are_quick),
+        IN_A_CHILD(refusals_look_at_no_slab),
+        IN_A_CHILD(only_what_fails_is_counted),
         cmocka_unit_test(the_line_is_of_now),
         cmocka_unit_test(hard_limit_and_rows),
-        cmocka_unit_test(hard_limit_set_late),
-        cmocka_unit_test(soft_limit),
-        cmocka_unit_test(soft_limit_purges),
-        cmocka_unit_test(limits_are_told),
-        cmocka_unit_test(control_groups_2),
-        cmocka_unit_test(control_groups_1),
-        cmocka_unit_test(control_groups_inside),
-        cmocka_unit_test(control_groups_press),
-        cmocka_unit_test(control_groups_with_files),
-        cmocka_unit_test(control_groups_without_limit),
-        cmocka_unit_test(control_groups_nap),
+        IN_A_CHILD(a_limit_below_what_is_in_use),
+        IN_A_CHILD(the_program_is_told_once),
+        IN_A_CHILD(above_it_nothing_waits),
+        IN_A_CHILD(what_is_set_is_told),
+        IN_A_CHILD(version_2),
+        IN_A_CHILD(version_1),
+        IN_A_CHILD(inside),
+        IN_A_CHILD(near_the_limit_nothing_waits),
+        IN_A_CHILD(what_the_kernel_takes_back_is_free),
+        IN_A_CHILD(what_has_no_limit_is_not_watched),
+        IN_A_CHILD(a_nap_ends_when_it_presses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

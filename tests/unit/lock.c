@@ -12,7 +12,6 @@ static uint64_t guarded; /* not atomic on purpose: only the lock protects it */
 
 static void *count_under_lock(void *argument)
 {
-    (void)argument;
     for (int i = 0; i < ROUNDS; i++) {
         if (i % 4 != 0 || !lock_try(&lock)) {
             lock_acquire(&lock);
@@ -36,7 +35,6 @@ static void run_threads(void *(*body)(void *))
 
 static void one_at_a_time_holds_it(void **state)
 {
-    (void)state;
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     guarded = 0;
     run_threads(count_under_lock);
@@ -46,7 +44,6 @@ static void one_at_a_time_holds_it(void **state)
 
 static void a_held_lock_cannot_be_tried(void **state)
 {
-    (void)state;
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     assert_true(lock_try(&lock));
     assert_false(lock_try(&lock));
@@ -57,7 +54,6 @@ static void a_held_lock_cannot_be_tried(void **state)
 
 static void the_queue_comes_back_last_first(void **state)
 {
-    (void)state;
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     atomic_u32 next[8];
     lock_acquire(&lock);
@@ -81,7 +77,6 @@ static void the_queue_comes_back_last_first(void **state)
 
 static void a_push_on_a_free_lock_takes_it(void **state)
 {
-    (void)state;
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     atomic_u32 next = 99;
     assert_true(lock_push(&lock, (1u << 30) - 1, &next));
@@ -125,7 +120,6 @@ static void *push_or_wait(void *argument)
 
 static void everything_pushed_is_harvested_once(void **state)
 {
-    (void)state;
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     guarded = 0;
     run_threads(push_or_wait);
@@ -173,7 +167,6 @@ static void push_in_order(const void *argument)
 
 static void ranks_order_the_locks(void **state)
 {
-    (void)state;
     for (enum lock_rank low = RANK_PROGRAM_THREADS; low <= RANK_META; low++) {
         for (enum lock_rank high = low + 1; high <= RANK_META; high++) {
             child_succeeds(take_in_order, (enum lock_rank[]){ low, high }, "");
@@ -194,7 +187,6 @@ static void breaks_the_order(void (*body)(const void *), enum lock_rank first, e
 
 static void a_broken_order_is_seen_in_checked_builds(void **state)
 {
-    (void)state;
     if (!TSLAB_CHECKED) {
         skip();
     }

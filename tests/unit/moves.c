@@ -23,10 +23,6 @@ static enum os_moved count_moves(void *from, size_t bytes, void *to, size_t long
 
 static enum os_moved refuse(void *from, size_t bytes, void *to, size_t longer)
 {
-    (void)from;
-    (void)bytes;
-    (void)to;
-    (void)longer;
     moves++;
     return OS_NOT_MOVED;
 }
@@ -34,8 +30,6 @@ static enum os_moved refuse(void *from, size_t bytes, void *to, size_t longer)
 /* What a kernel without memory may leave, when somebody else maps the target meanwhile. */
 static enum os_moved lose(void *from, size_t bytes, void *to, size_t longer)
 {
-    (void)from;
-    (void)bytes;
     moves++;
     CHECK(mmap(to, longer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == to);
     memset(to, 0x55, longer);
@@ -69,7 +63,6 @@ static unsigned char *come_back_to(const unsigned char *left, size_t bytes)
 
 static void pages_go_into_fresh_memory(const void *argument)
 {
-    (void)argument;
     begin(count_moves);
     unsigned char *const block = block_of(8 * MIB, 1);
     const size_t resident = os_resident_bytes();
@@ -89,7 +82,6 @@ static void pages_go_into_fresh_memory(const void *argument)
 /* A block that was moved is one mapping, so it moves again, on any kernel. */
 static void blocks_move_again_and_again(const void *argument)
 {
-    (void)argument;
     begin(count_moves);
     unsigned char *blocks[] = { block_of(MIB, 1), block_of(MIB, 2) };
     for (size_t bytes = 2 * MIB; bytes <= 64 * MIB; bytes *= 2) {
@@ -103,7 +95,6 @@ static void blocks_move_again_and_again(const void *argument)
 
 static void memory_with_pages_gets_a_copy(const void *argument)
 {
-    (void)argument;
     begin(count_moves);
     option_values[OPTION_RETAIN_BYTES] = GIB;
     unsigned char *const room = block_of(32 * MIB, 2);
@@ -117,7 +108,6 @@ static void memory_with_pages_gets_a_copy(const void *argument)
 /* A copy of a long block takes longer than the faults that it saves. */
 static void long_blocks_go_to_fresh_memory(const void *argument)
 {
-    (void)argument;
     begin(count_moves);
     option_values[OPTION_RETAIN_BYTES] = GIB;
     unsigned char *const room = block_of(64 * MIB, 2);
@@ -134,7 +124,6 @@ static void long_blocks_go_to_fresh_memory(const void *argument)
 
 static void short_blocks_are_copied(const void *argument)
 {
-    (void)argument;
     begin(count_moves);
     unsigned char *const block = keep(tslab_malloc(MIB / 4));
     pattern_fill(block, MIB / 4, 1);
@@ -143,7 +132,6 @@ static void short_blocks_are_copied(const void *argument)
 
 static void a_refusal_is_one_copy(const void *argument)
 {
-    (void)argument;
     begin(refuse);
     for (unsigned i = 0; i < 3; i++) {
         unsigned char *const block = block_of(16 * MIB, i);
@@ -267,7 +255,6 @@ static void settings_move_with_the_block(const void *argument)
 
 static void a_lost_target_is_a_gap(const void *argument)
 {
-    (void)argument;
     begin(lose);
     unsigned char *const block = block_of(4 * MIB, 1);
     CHECK(pattern_holds(keep(tslab_realloc(block, 16 * MIB)), 4 * MIB, 1) && moves == 1);
@@ -282,7 +269,6 @@ static void a_lost_target_is_a_gap(const void *argument)
 static void mappings_stay_few(const void *argument)
 {
     enum { BLOCKS = 64, ROUNDS = 50 };
-    (void)argument;
     unsigned char *blocks[BLOCKS] = { NULL };
     size_t bytes[BLOCKS];
     for (unsigned i = 0; i < BLOCKS * ROUNDS; i++) {
@@ -296,9 +282,8 @@ static void mappings_stay_few(const void *argument)
 
 /* A realloc in place looks at the units that the block gets, and not at those that it has: a part of these that is said
  * to have no pages stays so. */
-static void growth_costs_what_is_new(const void *argument)
+static void large_blocks_grow(const void *argument)
 {
-    (void)argument;
     static const size_t steps[] = { 8, 8, 4096, UNIT_BYTES, 3 * UNIT_BYTES + 8, 8 };
     char *const block = keep(tslab_malloc(8 * MIB + 64 * UNIT_BYTES)), *const end = block + 8 * MIB;
     size_t bytes = 8 * MIB + 5;
@@ -315,15 +300,8 @@ static void growth_costs_what_is_new(const void *argument)
     tslab_free(block);
 }
 
-static void large_blocks_grow(void **state)
-{
-    (void)state;
-    child_succeeds(growth_costs_what_is_new, NULL, "");
-}
-
 static void large_blocks_move(void **state)
 {
-    (void)state;
     if (GUARDED) {
         return; /* guard pages do not move */
     }
@@ -339,7 +317,6 @@ static void large_blocks_move(void **state)
 
 static void what_is_set_for_pages_moves(void **state)
 {
-    (void)state;
     size_t possible = 0;
     for (size_t i = 0; i < COUNT_OF(settings) && !GUARDED; i++) {
         const struct child child = child_run(settings_move_with_the_block, &settings[i]);
@@ -352,7 +329,7 @@ static void what_is_set_for_pages_moves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(large_blocks_grow),
+        IN_A_CHILD(large_blocks_grow),
         cmocka_unit_test(large_blocks_move),
         cmocka_unit_test(what_is_set_for_pages_moves),
     };

@@ -18,7 +18,6 @@ static void nothing_but_a_word_of_slots_is_cached(void)
 
 static void every_operation_goes_round_the_magazines(void **state)
 {
-    (void)state;
     assert_int_equal(option_get(OPTION_MAGAZINES), 0);
     static void *objects[LIVE];
     uint64_t random = 9;

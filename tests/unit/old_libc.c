@@ -6,7 +6,6 @@
 
 static void threads_that_are_watched_are_known(void **state)
 {
-    (void)state;
     assert_true(os_has_threads()); /* nobody watches */
     os_watch_threads();
     assert_false(os_has_threads());
@@ -18,7 +17,6 @@ static void threads_that_are_watched_are_known(void **state)
 
 static void a_thread_that_comes_first_is_not_forgotten(void **state)
 {
-    (void)state;
     store_plain(&threads_seen, NOT_WATCHED);
     os_thread_comes();
     os_watch_threads();

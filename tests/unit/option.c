@@ -86,7 +86,6 @@ static void rows_hold(const struct row *rows, size_t count)
 
 static void values_are_read(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         { { NULL }, OPTION_ARENA_BYTES, DEFAULT, NULL, NULL },
         { { NULL }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
@@ -125,7 +124,6 @@ static void values_are_read(void **state)
 
 static void lists_are_read(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         { { "TSLAB_OPTIONS=" }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
         { { "TSLAB_OPTIONS=magazines=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
@@ -144,7 +142,6 @@ static void lists_are_read(void **state)
 
 static void what_is_wrong_is_said_and_ignored(void **state)
 {
-    (void)state;
 #define REFUSED(constant, variable)                                                                                    \
     {                                                                                                                  \
         { variable }, OPTION_##constant, DEFAULT, variable, NULL                                                       \
@@ -202,7 +199,6 @@ static const char *told(enum option option)
 
 static void load_paths(const void *argument)
 {
-    (void)argument;
     static char longest[400] = "TSLAB_STATS=2,", too_long[400] = "TSLAB_STATS=1,";
     memset(longest + strlen(longest), 'x', OPTION_PATH_MOST);
     memset(too_long + strlen(too_long), 'y', OPTION_PATH_MOST + 1);
@@ -226,15 +222,13 @@ static void load_paths(const void *argument)
 
 static void paths_are_kept(void **state)
 {
-    (void)state;
     const struct child child = child_run(load_paths, NULL);
     assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
     assert_non_null(strstr(child.said, ": not a number, and a file (FORM[,FILE], "));
 }
 
-static void load_wrong_parts(const void *argument)
+static void wrong_parts_are_refused(const void *argument)
 {
-    (void)argument;
     static char *const wrong[] = {
         "TSLAB_STATS=",      "TSLAB_STATS=3",    "TSLAB_STATS=/a",      "TSLAB_STATS=,/a",
         "TSLAB_PROFILE=,/a", "TSLAB_PROFILE=/a", "TSLAB_PROFILE=2T,/a",
@@ -247,15 +241,8 @@ static void load_wrong_parts(const void *argument)
     }
 }
 
-static void wrong_parts_are_refused(void **state)
-{
-    (void)state;
-    child_succeeds(load_wrong_parts, NULL, "");
-}
-
 static void load_wrong_signals(const void *argument)
 {
-    (void)argument;
     static char *const wrong[] = { "TSLAB_STATS_SIGNAL=KILL", "TSLAB_STATS_SIGNAL=SEGV", "TSLAB_STATS_SIGNAL=9",
                                    "TSLAB_STATS_SIGNAL=11",   "TSLAB_STATS_SIGNAL=65",   "TSLAB_STATS_SIGNAL=USR",
                                    "TSLAB_STATS_SIGNAL=SIG",  "TSLAB_STATS_SIGNAL=33",   "TSLAB_STATS_SIGNAL=",
@@ -269,7 +256,6 @@ static void load_wrong_signals(const void *argument)
 
 static void only_some_signals_ask(void **state)
 {
-    (void)state;
     child_succeeds(load_wrong_signals, NULL,
                    "tslab: TSLAB_STATS_SIGNAL=KILL: not a usable signal "
                    "(USR1 USR2 URG IO WINCH, or 34-64); ignored\n");
@@ -277,7 +263,6 @@ static void only_some_signals_ask(void **state)
 
 static void load_limits_by_label(const void *argument)
 {
-    (void)argument;
     static char *const lists[] = {
         "TSLAB_EPOCH_LIMITS=a=64M:b c=3G",
         "TSLAB_EPOCH_LIMITS=a=64M:b c",
@@ -298,7 +283,6 @@ static void load_limits_by_label(const void *argument)
 
 static void limits_by_label_are_read(void **state)
 {
-    (void)state;
     const struct child child = child_run(load_limits_by_label, NULL);
     assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
     static const char *const starts[] = { "tslab: TSLAB_EPOCH_LIMITS=a=64M:b c: not a list of limits (",
@@ -315,7 +299,6 @@ static void limits_by_label_are_read(void **state)
 
 static void load_something_long(const void *argument)
 {
-    (void)argument;
     static char variable[4096];
     memset(variable, '9', sizeof variable - 1);
     memcpy(variable, "TSLAB_STATS=", strlen("TSLAB_STATS="));
@@ -327,7 +310,6 @@ static void load_something_long(const void *argument)
 
 static void a_long_line_is_cut_and_still_a_line(void **state)
 {
-    (void)state;
     const struct child child = child_run(load_something_long, NULL);
     assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
     static const char start[] = "tslab: TSLAB_STATS=9999";
@@ -338,9 +320,8 @@ static void a_long_line_is_cut_and_still_a_line(void **state)
 }
 
 /* The complaint comes later, and changes nothing. */
-static void load_in_silence(const void *argument)
+static void loading_is_silent(const void *argument)
 {
-    (void)argument;
     char *wrong[] = { strdup("TSLAB_MAGAZINES=2"), strdup("TSLAB_STATS=1"), strdup("TSLAB_OPTIONS=x=1,stats=no"),
                       NULL };
     option_load(wrong);
@@ -350,12 +331,6 @@ static void load_in_silence(const void *argument)
     CHECK(option_get(OPTION_STATS) == 1);
 }
 
-static void loading_is_silent(void **state)
-{
-    (void)state;
-    child_succeeds(load_in_silence, NULL, "");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,11 +338,11 @@ int main(void)
         cmocka_unit_test(lists_are_read),
         cmocka_unit_test(what_is_wrong_is_said_and_ignored),
         cmocka_unit_test(paths_are_kept),
-        cmocka_unit_test(wrong_parts_are_refused),
+        IN_A_CHILD(wrong_parts_are_refused),
         cmocka_unit_test(only_some_signals_ask),
         cmocka_unit_test(limits_by_label_are_read),
         cmocka_unit_test(a_long_line_is_cut_and_still_a_line),
-        cmocka_unit_test(loading_is_silent),
+        IN_A_CHILD(loading_is_silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

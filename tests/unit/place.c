@@ -115,9 +115,8 @@ static void place_where_something_is(const void *argument)
     }
 }
 
-static void place_beyond_a_limit(const void *argument)
+static void a_limit_is_not_a_neighbour(const void *argument)
 {
-    (void)argument;
     watch_maps();
     const struct rlimit none = { 0 };
     char *const start = hole(HUGE_PAGE);
@@ -139,15 +138,8 @@ static void what_is_there_stays(void **state)
     child_succeeds(place_where_something_is, state, "");
 }
 
-static void a_limit_is_not_a_neighbour(void **state)
-{
-    (void)state;
-    child_succeeds(place_beyond_a_limit, NULL, "");
-}
-
 static void *number_of_thread(void *argument)
 {
-    (void)argument;
     return (void *)(uintptr_t)(os_thread_id() == (uint32_t)syscall(SYS_gettid));
 }
 
@@ -156,7 +148,6 @@ static void check_number(const void *argument)
 {
     pthread_t thread;
     void *is_right = NULL;
-    (void)argument;
     CHECK(number_of_thread(NULL) != NULL);
     CHECK(pthread_create(&thread, NULL, number_of_thread, NULL) == 0 && pthread_join(thread, &is_right) == 0);
     CHECK(is_right != NULL);
@@ -164,7 +155,6 @@ static void check_number(const void *argument)
 
 static void a_thread_has_its_number(void **state)
 {
-    (void)state;
     check_number(NULL);
     child_succeeds(check_number, NULL, "");
 }
@@ -174,7 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hole_is_filled),
         cmocka_unit_test(what_is_there_stays),
-        cmocka_unit_test(a_limit_is_not_a_neighbour),
+        IN_A_CHILD(a_limit_is_not_a_neighbour),
         cmocka_unit_test(a_thread_has_its_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

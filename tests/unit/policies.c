@@ -50,7 +50,6 @@ static size_t dirty_mib(void)
 
 static void eager_keeps_nothing(const void *argument)
 {
-    (void)argument;
     begin(PURGE_EAGER);
     for (unsigned i = 0; i < 5; i++) {
         burst();
@@ -61,7 +60,6 @@ static void eager_keeps_nothing(const void *argument)
 
 static void never_keeps_all(const void *argument)
 {
-    (void)argument;
     begin(PURGE_NEVER);
     burst();
     clock_ms += 1000 * DELAY_MS;
@@ -93,7 +91,6 @@ static void hold_for_long_and_free(void)
 
 static void what_comes_and_goes_waits(const void *argument)
 {
-    (void)argument;
     begin(PURGE_ADAPTIVE);
     burst();
     const unsigned purges = atomic_load(&calls_made[PURGE]);
@@ -115,7 +112,6 @@ static void what_comes_and_goes_waits(const void *argument)
 /* Bursts with pauses that are longer than the delay. */
 static void what_waits_through_a_pause_serves(const void *argument)
 {
-    (void)argument;
     begin(PURGE_ADAPTIVE);
     burst();
     const unsigned purges = atomic_load(&calls_made[PURGE]);
@@ -129,7 +125,6 @@ static void what_waits_through_a_pause_serves(const void *argument)
 /* A keeper comes by, so all waits until it is old. */
 static void what_a_keeper_sees_to_waits(const void *argument)
 {
-    (void)argument;
     begin(PURGE_ADAPTIVE);
     store_plain(&reclaim_is_kept, 1);
     hold_for_long_and_free();
@@ -144,7 +139,6 @@ static void what_a_keeper_sees_to_waits(const void *argument)
 /* Nobody may come by after the first burst of a program without a keeper. */
 static void what_came_once_goes_at_once(const void *argument)
 {
-    (void)argument;
     begin(PURGE_ADAPTIVE);
     burst();
     CHECK_SAY(dirty_mib() <= 3, "%zu MiB are dirty", dirty_mib());
@@ -153,7 +147,6 @@ static void what_came_once_goes_at_once(const void *argument)
 /* As much waits as comes and goes, up to 64 MiB. */
 static void no_more_waits_than_64_mib(const void *argument)
 {
-    (void)argument;
     begin(PURGE_ADAPTIVE);
     for (unsigned i = 0; i < 3; i++) {
         tslab_free(memset(keep(tslab_malloc(200 * MIB)), 1, 200 * MIB));
@@ -163,7 +156,6 @@ static void no_more_waits_than_64_mib(const void *argument)
 
 static void what_was_held_for_long_goes_at_once(const void *argument)
 {
-    (void)argument;
     begin(PURGE_ADAPTIVE);
     hold_for_long_and_free();
     CHECK_SAY(dirty_mib() <= 3, "%zu MiB are dirty", dirty_mib());
@@ -172,7 +164,6 @@ static void what_was_held_for_long_goes_at_once(const void *argument)
 /* Blocks are replaced by longer ones, which none of the gaps that they leave can serve. */
 static void what_waits_pays_for_growth(const void *argument)
 {
-    (void)argument;
     begin(PURGE_ADAPTIVE);
     fill(LARGE_BYTES);
     size_t most = 0;
@@ -188,7 +179,6 @@ static void what_waits_pays_for_growth(const void *argument)
 
 static void a_limit_holds_for_all(const void *argument)
 {
-    (void)argument;
     static const enum purge_policy policies[] = { PURGE_ADAPTIVE, PURGE_NEVER };
     option_values[OPTION_RETAIN_LIMIT_BYTES] = 8 * MIB;
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
@@ -200,32 +190,17 @@ static void a_limit_holds_for_all(const void *argument)
     }
 }
 
-#define IN_A_CHILD(name, body)                                                                                         \
-    static void name(void **state)                                                                                     \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        if (!GUARDED) { /* which traps what is freed */                                                                \
-            child_succeeds(body, NULL, "");                                                                            \
-        }                                                                                                              \
-    }
-
-IN_A_CHILD(eager, eager_keeps_nothing)
-IN_A_CHILD(never, never_keeps_all)
-IN_A_CHILD(bursts, what_comes_and_goes_waits)
-IN_A_CHILD(pauses, what_waits_through_a_pause_serves)
-IN_A_CHILD(kept, what_a_keeper_sees_to_waits)
-IN_A_CHILD(once, what_came_once_goes_at_once)
-IN_A_CHILD(most, no_more_waits_than_64_mib)
-IN_A_CHILD(held, what_was_held_for_long_goes_at_once)
-IN_A_CHILD(growth, what_waits_pays_for_growth)
-IN_A_CHILD(limit, a_limit_holds_for_all)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eager),  cmocka_unit_test(never), cmocka_unit_test(bursts), cmocka_unit_test(pauses),
-        cmocka_unit_test(kept),   cmocka_unit_test(once),  cmocka_unit_test(most),   cmocka_unit_test(held),
-        cmocka_unit_test(growth), cmocka_unit_test(limit),
+        IN_A_CHILD(eager_keeps_nothing),         IN_A_CHILD(never_keeps_all),
+        IN_A_CHILD(what_comes_and_goes_waits),   IN_A_CHILD(what_waits_through_a_pause_serves),
+        IN_A_CHILD(what_a_keeper_sees_to_waits), IN_A_CHILD(what_came_once_goes_at_once),
+        IN_A_CHILD(no_more_waits_than_64_mib),   IN_A_CHILD(what_was_held_for_long_goes_at_once),
+        IN_A_CHILD(what_waits_pays_for_growth),  IN_A_CHILD(a_limit_holds_for_all),
     };
+    if (GUARDED) { /* it traps what is freed */
+        return 0;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,6 @@ static void is_near(double found, double n, double weight, const char *what)
 
 static void draws_are_exponential(const void *unused)
 {
-    (void)unused;
     uint64_t state = 3;
     for (uint64_t bytes = 16; bytes <= (uint64_t)1 << 22; bytes *= 4) {
         enum { DRAWS = 100000 };
@@ -111,7 +110,6 @@ static void draws_are_exponential(const void *unused)
 /* Kept ones, pairs that never leave the fast path, and frees in another order, of several sizes at once. */
 static void estimates_are_sound(const void *unused)
 {
-    (void)unused;
     static const size_t sizes[] = { 16, 64, 208, 1024, 4096, 20480 };
     start(PERIOD);
     size_t n = 0;
@@ -153,7 +151,6 @@ static void estimates_are_sound(const void *unused)
 /* With a sample in each byte, each object is known. */
 static void each_object_is_known(const void *unused)
 {
-    (void)unused;
     start(1);
     uint64_t random = 5;
     size_t count = 0, bytes = 0;
@@ -184,7 +181,6 @@ static void each_object_is_known(const void *unused)
 
 static void it_goes_on_and_off(const void *unused)
 {
-    (void)unused;
     for (unsigned i = 0; i < MANY; i++) {
         objects[i] = tslab_malloc(64);
     }
@@ -265,7 +261,6 @@ static void run_threads(void *(*body)(void *), unsigned shift)
 
 static void threads_share_the_profile(const void *unused)
 {
-    (void)unused;
     start(PERIOD);
     run_threads(allocate_each, 0);
     is_near(living(48, 49).objects, THREADS * EACH, weight_of(48, PERIOD), "of all threads");
@@ -291,7 +286,6 @@ static void *allocate_afterwards(void *unused)
 
 static void other_threads_begin_at_once(const void *unused)
 {
-    (void)unused;
     for (unsigned round = 0; round < 50; round++) {
         pthread_t thread;
         pairs_done = is_switched = 0;
@@ -315,7 +309,6 @@ static void other_threads_begin_at_once(const void *unused)
 /* What was freed lets the neighbours of its unit be freed on the fast path again. */
 static void units_are_marked_while_samples_live(const void *unused)
 {
-    (void)unused;
     void *const unsampled = tslab_malloc(64);
     start(1);
     void *const sampled = tslab_malloc(64), *const other = tslab_malloc(64);
@@ -332,7 +325,6 @@ static void units_are_marked_while_samples_live(const void *unused)
 
 static void a_child_goes_on(const void *unused)
 {
-    (void)unused;
     start(1);
     for (unsigned i = 0; i < 1000; i++) {
         objects[i] = tslab_malloc(100);
@@ -395,7 +387,6 @@ static void the_end_of_an_epoch_ends_its_samples(const void *large)
 
 static void epochs_are_sampled_soundly(const void *unused)
 {
-    (void)unused;
     start(PERIOD);
     const tslab_epoch epoch = tslab_epoch_open(NULL);
     CHECK(tslab_epoch_enter(epoch) >= 0);
@@ -410,7 +401,6 @@ static void epochs_are_sampled_soundly(const void *unused)
 
 static void large_blocks_are_followed(const void *unused)
 {
-    (void)unused;
     start(1);
     void *p = tslab_malloc(400000);
     for (size_t size = 500000; size < 50000000; size = size * 3 / 2) {
@@ -431,7 +421,6 @@ static void large_blocks_are_followed(const void *unused)
 /* A block that grows in its place is sampled with the probability of all its bytes. */
 static void growth_in_place_is_sampled(const void *unused)
 {
-    (void)unused;
     enum { BLOCKS = 400, STEPS = 6 };
     const uint64_t period = 4 << 20;
     start(period);
@@ -452,7 +441,6 @@ static void growth_in_place_is_sampled(const void *unused)
 
 static void without_memory_samples_are_lost(const void *unused)
 {
-    (void)unused;
     for (unsigned i = 0; i < 1000; i++) {
         objects[i] = tslab_malloc(64);
     }
@@ -481,7 +469,6 @@ static void without_memory_samples_are_lost(const void *unused)
 
 static void records_are_used_again(const void *unused)
 {
-    (void)unused;
     start(1);
     struct accounts before, after;
     for (unsigned round = 0; round < 60; round++) {
@@ -504,7 +491,6 @@ static void records_are_used_again(const void *unused)
 /* One object in eight lives, each alone on its page. */
 static void sparse_pages_are_charged(const void *unused)
 {
-    (void)unused;
     start(1);
     enum { PAGES = 1000 };
     const size_t page = os_page_bytes(), size = page / 8;
@@ -539,7 +525,6 @@ static void sparse_pages_are_charged(const void *unused)
 
 static void is_written(const void *unused)
 {
-    (void)unused;
     start(PERIOD);
     for (unsigned i = 0; i < 20000; i++) {
         objects[i] = tslab_malloc(64);
@@ -558,56 +543,33 @@ static void is_written(const void *unused)
     CHECK(close(fd) == 0 && tslab_profile_write(fd) == TSLAB_INVALID);
 }
 
-#define SCENARIO(name, argument)                                                                                       \
-    static void test_##name(void **state)                                                                              \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        child_succeeds(name, argument, "");                                                                            \
-    }
 static const size_t few = 200, many = 60000;
-SCENARIO(draws_are_exponential, NULL)
-SCENARIO(estimates_are_sound, NULL)
-SCENARIO(each_object_is_known, NULL)
-SCENARIO(it_goes_on_and_off, NULL)
-SCENARIO(threads_share_the_profile, NULL)
-SCENARIO(other_threads_begin_at_once, NULL)
-SCENARIO(units_are_marked_while_samples_live, NULL)
-SCENARIO(a_child_goes_on, NULL)
-SCENARIO(the_end_of_an_epoch_ends_its_samples, &few)
-SCENARIO(epochs_are_sampled_soundly, NULL)
-SCENARIO(large_blocks_are_followed, NULL)
-SCENARIO(growth_in_place_is_sampled, NULL)
-SCENARIO(without_memory_samples_are_lost, NULL)
-SCENARIO(records_are_used_again, NULL)
-SCENARIO(sparse_pages_are_charged, NULL)
-SCENARIO(is_written, NULL)
 
 static void test_slabs_of_epochs(void **state)
 {
-    (void)state;
     child_succeeds(the_end_of_an_epoch_ends_its_samples, &many, "");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws_are_exponential),
-        cmocka_unit_test(test_estimates_are_sound),
-        cmocka_unit_test(test_each_object_is_known),
-        cmocka_unit_test(test_it_goes_on_and_off),
-        cmocka_unit_test(test_threads_share_the_profile),
-        cmocka_unit_test(test_other_threads_begin_at_once),
-        cmocka_unit_test(test_units_are_marked_while_samples_live),
-        cmocka_unit_test(test_a_child_goes_on),
-        cmocka_unit_test(test_the_end_of_an_epoch_ends_its_samples),
+        IN_A_CHILD(draws_are_exponential),
+        IN_A_CHILD(estimates_are_sound),
+        IN_A_CHILD(each_object_is_known),
+        IN_A_CHILD(it_goes_on_and_off),
+        IN_A_CHILD(threads_share_the_profile),
+        IN_A_CHILD(other_threads_begin_at_once),
+        IN_A_CHILD(units_are_marked_while_samples_live),
+        IN_A_CHILD(a_child_goes_on),
+        IN_CHILDREN_OF(the_end_of_an_epoch_ends_its_samples, &few, 1, 0),
         cmocka_unit_test(test_slabs_of_epochs),
-        cmocka_unit_test(test_epochs_are_sampled_soundly),
-        cmocka_unit_test(test_large_blocks_are_followed),
-        cmocka_unit_test(test_growth_in_place_is_sampled),
-        cmocka_unit_test(test_without_memory_samples_are_lost),
-        cmocka_unit_test(test_records_are_used_again),
-        cmocka_unit_test(test_sparse_pages_are_charged),
-        cmocka_unit_test(test_is_written),
+        IN_A_CHILD(epochs_are_sampled_soundly),
+        IN_A_CHILD(large_blocks_are_followed),
+        IN_A_CHILD(growth_in_place_is_sampled),
+        IN_A_CHILD(without_memory_samples_are_lost),
+        IN_A_CHILD(records_are_used_again),
+        IN_A_CHILD(sparse_pages_are_charged),
+        IN_A_CHILD(is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

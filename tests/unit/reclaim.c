@@ -57,8 +57,6 @@ static void work(void)
 
 static bool refuses_all(void *start, size_t bytes)
 {
-    (void)start;
-    (void)bytes;
     atomic_fetch_add(&calls_made[PURGE], 1);
     return false;
 }
@@ -82,9 +80,8 @@ static void begin(bool (*purge)(void *start, size_t bytes))
     os_calls.purge = purge;
 }
 
-static void ask_seldom(const void *argument)
+static void a_kernel_that_refuses_is_asked_seldom(const void *argument)
 {
-    (void)argument;
     begin(refuses_all);
     make_dirt();
     const unsigned first = calls_made[PURGE];
@@ -112,15 +109,8 @@ static void ask_seldom(const void *argument)
     CHECK(stats.purged_bytes > 0);
 }
 
-static void a_kernel_that_refuses_is_asked_seldom(void **state)
-{
-    (void)state;
-    child_succeeds(ask_seldom, NULL, "");
-}
-
 static void set_one_apart(const void *argument)
 {
-    (void)argument;
     enum { BYTES = 32 << 20 };
     begin(refuses_one);
     char *const p = keep(tslab_malloc(BYTES));
@@ -150,7 +140,6 @@ static void set_one_apart(const void *argument)
 
 static void one_locked_page_is_set_apart(void **state)
 {
-    (void)state;
     if (!GUARDED) { /* which traps what is freed */
         child_succeeds(set_one_apart, NULL, "");
     }
@@ -158,9 +147,8 @@ static void one_locked_page_is_set_apart(void **state)
 
 /* As many runs as there are may be stuck. A trim tries all of them again, and builds with checks count its steps under
  * the depot's lock. */
-static void insist(const void *argument)
+static void a_trim_tries_all_that_is_stuck(const void *argument)
 {
-    (void)argument;
     begin(refuses_all);
     make_dirt();
     for (int i = 0; i < 3; i++) {
@@ -173,16 +161,9 @@ static void insist(const void *argument)
     clean_up();
 }
 
-static void a_trim_tries_all_that_is_stuck(void **state)
-{
-    (void)state;
-    child_succeeds(insist, NULL, "");
-}
-
 /* What is left of a large object that shrank goes as what is freed does. */
-static void shrink(const void *argument)
+static void a_shrinking_realloc_gives_back(const void *argument)
 {
-    (void)argument;
     enum { BYTES = 256 << 20, KEPT = 64 << 10 };
     begin(real.purge);
     os_calls.purge = real.purge;
@@ -196,12 +177,6 @@ static void shrink(const void *argument)
     tslab_free(q);
 }
 
-static void a_shrinking_realloc_gives_back(void **state)
-{
-    (void)state;
-    child_succeeds(shrink, NULL, "");
-}
-
 static size_t faults_so_far(void)
 {
     struct rusage usage;
@@ -212,7 +187,6 @@ static size_t faults_so_far(void)
 /* A block that grows step by step, again and again, has its pages faulted in about twice. */
 static void grow_again_and_again(const void *argument)
 {
-    (void)argument;
     enum { ROUNDS = 8, LEAST = 100000, MOST = 32 << 20 };
     begin(real.purge);
     os_calls.purge = real.purge;
@@ -236,7 +210,6 @@ static void grow_again_and_again(const void *argument)
 
 static void what_grows_again_is_faulted_in_once_more(void **state)
 {
-    (void)state;
     if (!GUARDED) { /* which traps what is freed */
         child_succeeds(grow_again_and_again, NULL, "");
     }
@@ -271,7 +244,6 @@ static size_t left_of_rounds(unsigned rounds, uint64_t apart_ms)
 static void take_rounds(const void *argument)
 {
     enum { OFTEN = 20, SELDOM = 3, ALL = 128, BOUND = 64 };
-    (void)argument;
     begin_adaptive();
     const size_t once = left_of_rounds(1, 10), seldom = left_of_rounds(SELDOM - 1, 10);
     CHECK_SAY(once < 8 && seldom >= BOUND / 2 && seldom <= BOUND + 8, "%zu MiB, and %zu", once, seldom);
@@ -284,7 +256,6 @@ static void take_rounds(const void *argument)
 
 static void what_comes_often_waits(void **state)
 {
-    (void)state;
     if (!GUARDED) {
         child_succeeds(take_rounds, NULL, "");
     }
@@ -296,7 +267,6 @@ static void replace_lengths(const void *argument)
 {
     enum { BLOCKS = 30, LEAST = 262145, MOST = 2 << 20, ROUNDS = 5000, PER_MS = 10, STEP_UNITS = MIB / UNIT_BYTES };
     uint64_t seed = 1, bytes = 0;
-    (void)argument;
     begin_adaptive();
     for (size_t i = 0; i < ROUNDS; i++) {
         void **const at = &large[random_next(&seed) % BLOCKS];
@@ -327,7 +297,6 @@ static void replace_lengths(const void *argument)
 
 static void what_was_missed_waits(void **state)
 {
-    (void)state;
     if (!GUARDED) {
         child_succeeds(replace_lengths, NULL, "");
     }
@@ -341,7 +310,6 @@ static void replace_wide(const void *argument)
     static size_t bytes[BLOCKS];
     uint64_t seed = 1;
     size_t live = 0, live_peak = 0, peak = 0;
-    (void)argument;
     begin_adaptive();
     for (size_t i = 0; i < ROUNDS; i++) {
         const size_t at = random_next(&seed) % BLOCKS, n = 16 + random_next(&seed) % MOST;
@@ -361,7 +329,6 @@ static void replace_wide(const void *argument)
 
 static void wide_slots_serve_each_other(void **state)
 {
-    (void)state;
     if (!GUARDED) {
         child_succeeds(replace_wide, NULL, "");
     }
@@ -370,7 +337,6 @@ static void wide_slots_serve_each_other(void **state)
 /* Memory that a trim finds clean and mapped loses its addresses, also when it was swept before. */
 static void trim_after_swinging(const void *argument)
 {
-    (void)argument;
     enum { BYTES = 64 << 20, ROUNDS = 4 };
     begin(real.purge);
     os_calls.purge = real.purge;
@@ -385,7 +351,6 @@ static void trim_after_swinging(const void *argument)
 
 static void a_trim_takes_addresses_that_were_kept(void **state)
 {
-    (void)state;
     if (!GUARDED) {
         child_succeeds(trim_after_swinging, NULL, "");
     }
@@ -417,7 +382,6 @@ static void replace_aligned(const void *argument)
 
 static void aligned_blocks_use_their_holes(void **state)
 {
-    (void)state;
     static const size_t alignments[] = { 16, 64 << 10, 2 << 20, 16 << 20 };
     for (size_t i = 0; i < COUNT_OF(alignments) && !GUARDED; i++) {
         child_succeeds(replace_aligned, &alignments[i], "");
@@ -430,7 +394,6 @@ static void grow_for_an_alignment(const void *argument)
 {
     enum { BLOCKS = 128, MAPPINGS = 1 + TABLES };
     static void *blocks[BLOCKS];
-    (void)argument;
     for (size_t i = 0; i < BLOCKS; i++) {
         blocks[i] = keep(tslab_malloc((i % 16 + 2) * 300000));
     }
@@ -445,7 +408,6 @@ static void grow_for_an_alignment(const void *argument)
 
 static void an_alignment_is_grown_for_once(void **state)
 {
-    (void)state;
     if (!GUARDED) {
         child_succeeds(grow_for_an_alignment, NULL, "");
     }
@@ -453,11 +415,10 @@ static void an_alignment_is_grown_for_once(void **state)
 
 /* More runs than any operation under the depot's lock may look at, dirty, clean and swept: checked builds assert that
  * (depot.c). Guard pages end well before the mappings of the process do. */
-static void have_many_runs(const void *argument)
+static void many_runs_are_no_longer_way(const void *argument)
 {
     enum { RUNS = 40000, BYTES = 33000 };
     static void *all[RUNS];
-    (void)argument;
     option_values[OPTION_RETAIN_BYTES] = 64 * GIB;
     for (size_t i = 0; i < RUNS; i++) {
         all[i] = tslab_malloc(BYTES);
@@ -483,19 +444,13 @@ static void have_many_runs(const void *argument)
     (void)tslab_trim();
 }
 
-static void many_runs_are_no_longer_way(void **state)
-{
-    (void)state;
-    child_succeeds(have_many_runs, NULL, "");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernel_that_refuses_is_asked_seldom),
+        IN_A_CHILD(a_kernel_that_refuses_is_asked_seldom),
         cmocka_unit_test(one_locked_page_is_set_apart),
-        cmocka_unit_test(a_trim_tries_all_that_is_stuck),
-        cmocka_unit_test(a_shrinking_realloc_gives_back),
+        IN_A_CHILD(a_trim_tries_all_that_is_stuck),
+        IN_A_CHILD(a_shrinking_realloc_gives_back),
         cmocka_unit_test(what_grows_again_is_faulted_in_once_more),
         cmocka_unit_test(what_comes_often_waits),
         cmocka_unit_test(what_was_missed_waits),
@@ -503,7 +458,7 @@ int main(void)
         cmocka_unit_test(a_trim_takes_addresses_that_were_kept),
         cmocka_unit_test(aligned_blocks_use_their_holes),
         cmocka_unit_test(an_alignment_is_grown_for_once),
-        cmocka_unit_test(many_runs_are_no_longer_way),
+        IN_A_CHILD(many_runs_are_no_longer_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,6 @@ static void close_all(void)
 
 static void pages_of_idle_records_go_back(const void *argument)
 {
-    (void)argument;
     tslab_free(keep(tslab_malloc(1)));
     const size_t none = os_resident_bytes();
     open_all();
@@ -92,7 +91,6 @@ static void *come_late(void *argument)
 
 static void late_threads_find_nothing(const void *argument)
 {
-    (void)argument;
     pthread_t threads[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++) {
         CHECK(pthread_create(&threads[i], NULL, come_late, (void *)(i + 1)) == 0);
@@ -120,7 +118,6 @@ static void late_threads_find_nothing(const void *argument)
 
 static void an_instance_finds_its_members_alone(const void *argument)
 {
-    (void)argument;
     open_all();
     const tslab_instance instance = tslab_instance_open("tenant"), other = tslab_instance_open("other");
     tslab_epoch members[MEMBERS];
@@ -145,7 +142,6 @@ static void an_instance_finds_its_members_alone(const void *argument)
 /* An epoch that another thread opened at that moment outlives its instance, and counts in its quota. */
 static void a_quota_stays_while_it_is_used(const void *argument)
 {
-    (void)argument;
     open_all();
     CHECK(tslab_epoch_close(epochs[MANY / 2], 0, NULL) == TSLAB_OK);
     (void)tslab_trim();
@@ -166,17 +162,11 @@ static void a_quota_stays_while_it_is_used(const void *argument)
     CHECK(root->id == 0); /* now its pages went */
 }
 
-static void records_of_epochs(void **state)
-{
-    (void)state;
-    child_succeeds(pages_of_idle_records_go_back, NULL, "");
-    child_succeeds(late_threads_find_nothing, NULL, "");
-    child_succeeds(an_instance_finds_its_members_alone, NULL, "");
-    child_succeeds(a_quota_stays_while_it_is_used, NULL, "");
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(records_of_epochs) };
+    const struct CMUnitTest tests[] = { IN_A_CHILD(pages_of_idle_records_go_back),
+                                        IN_A_CHILD(late_threads_find_nothing),
+                                        IN_A_CHILD(an_instance_finds_its_members_alone),
+                                        IN_A_CHILD(a_quota_stays_while_it_is_used) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,7 +155,6 @@ static void let_go(size_t step)
 
 static void accounts_and_kernel(const void *unused)
 {
-    (void)unused;
     for (size_t i = 0; i < OBJECTS; i++) {
         objects[i] = written(size_of(i));
     }
@@ -185,7 +184,6 @@ static void accounts_and_kernel(const void *unused)
 /* Chunks that are hardly filled, and slots that no thread has had yet. */
 static void hardly_filled(const void *unused)
 {
-    (void)unused;
     enum { EPOCHS = 1000 };
     static tslab_epoch epochs[EPOCHS];
     for (size_t i = 0; i < OBJECTS; i++) {
@@ -212,7 +210,6 @@ static void hardly_filled(const void *unused)
 /* Closed epochs that drain: of each, a few objects live in a chunk that is filled in part. */
 static void epochs_drain(const void *unused)
 {
-    (void)unused;
     enum { EPOCHS = 1000, EACH = 40, STEP = 8 };
     static char *in_epochs[EPOCHS][EACH];
     const int64_t before = not_ours();
@@ -249,7 +246,6 @@ static void epochs_drain(const void *unused)
  * them as memory that is there. */
 static void epochs_come_and_go(const void *unused)
 {
-    (void)unused;
     enum { EPOCHS = 100000 };
     static tslab_epoch epochs[EPOCHS];
     for (unsigned round = 0; round < 2; round++) {
@@ -276,7 +272,6 @@ static void epochs_come_and_go(const void *unused)
 /* Objects that the program has not written, or only at their start: large ones, and slots of several pages. */
 static void half_touched(const void *unused)
 {
-    (void)unused;
     const int64_t before = not_ours();
     for (size_t i = 0; i < LARGE; i++) {
         large[i] = tslab_malloc(LARGE_BYTES);
@@ -301,7 +296,6 @@ static void half_touched(const void *unused)
 /* Objects that live are written, and those that were freed were written at their start alone. */
 static void half_touched_and_freed(const void *unused)
 {
-    (void)unused;
     enum { WAITING = 200, ROUNDS = 20, LIVING = 10000, LIVING_BYTES = 112 };
     for (size_t i = 0; i < LIVING; i++) {
         keep(written(LIVING_BYTES));
@@ -366,43 +360,36 @@ static void run(void (*body)(const void *))
 
 static void what_is_committed_and_touched_is_resident(void **state)
 {
-    (void)state;
     run(accounts_and_kernel);
 }
 
 static void records_that_were_given_back_are_not_resident(void **state)
 {
-    (void)state;
     run(epochs_come_and_go);
 }
 
 static void what_nobody_had_is_not_resident(void **state)
 {
-    (void)state;
     run(hardly_filled);
 }
 
 static void what_epochs_that_drain_have_is_resident(void **state)
 {
-    (void)state;
     run(epochs_drain);
 }
 
 static void what_the_program_left_untouched_is_not_resident(void **state)
 {
-    (void)state;
     run(half_touched);
 }
 
 static void what_lives_and_is_written_is_live(void **state)
 {
-    (void)state;
     run(half_touched_and_freed);
 }
 
 static void histories_agree_with_the_kernel(void **state)
 {
-    (void)state;
     static const uint64_t seeds[] = { 1, 22, 333 };
     if (os_page_bytes() != 4096) {
         skip();

@@ -22,7 +22,6 @@ static void text_is(const struct text *text, const char *wanted)
 
 static void numbers_are_written_in_decimal(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t number;
         unsigned width;
@@ -41,7 +40,6 @@ static void numbers_are_written_in_decimal(void **state)
 
 static void bytes_are_written_in_mib(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t bytes;
         unsigned width;
@@ -65,7 +63,6 @@ static void bytes_are_written_in_mib(void **state)
 
 static void addresses_are_written_in_hex(void **state)
 {
-    (void)state;
     struct text text = fresh(CAPACITY);
     text_hex(&text, 0);
     text_string(&text, " ");
@@ -77,7 +74,6 @@ static void addresses_are_written_in_hex(void **state)
 
 static void what_could_pass_for_a_line_of_ours_cannot(void **state)
 {
-    (void)state;
     struct text text = fresh(CAPACITY);
     text_foreign(&text, "a\n\x1b[2J\x7f\t z\xc3\xa4");
     text_is(&text, "a??[2J?? z\xc3\xa4");
@@ -85,7 +81,6 @@ static void what_could_pass_for_a_line_of_ours_cannot(void **state)
 
 static void columns_are_filled_with_spaces(void **state)
 {
-    (void)state;
     struct text text = fresh(CAPACITY);
     text_right(&text, "ab", 4);
     text_string(&text, "|");
@@ -96,7 +91,6 @@ static void columns_are_filled_with_spaces(void **state)
 
 static void what_does_not_fit_is_cut_off(void **state)
 {
-    (void)state;
     for (size_t capacity = 0; capacity <= 12; capacity++) {
         struct text text = fresh(capacity);
         text_string(&text, "abc");

@@ -240,7 +240,7 @@ static void *stop_thread(void *argument)
     return NULL;
 }
 
-static void one_stops(const void *argument)
+static void nobody_waits(const void *argument)
 {
     const struct stop *const stop = argument;
     sem_t begins;
@@ -269,16 +269,8 @@ static void one_stops(const void *argument)
     CHECK(pthread_join(worker, NULL) == 0 && pthread_join(stopper, NULL) == 0);
 }
 
-static void nobody_waits(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(stops); i++) {
-        child_succeeds(one_stops, &stops[i], "");
-    }
-}
-
 int main(void)
 {
-    static const struct CMUnitTest tests[] = { cmocka_unit_test(nobody_waits) };
+    const struct CMUnitTest tests[] = { IN_CHILDREN(nobody_waits, stops) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

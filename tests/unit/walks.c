@@ -84,7 +84,6 @@ static void *nothing(void *unused)
 
 static void walks_go_over_what_is_in_use(void **state)
 {
-    (void)state;
     /* In a process that never had a second thread a fork has nothing to do. */
     pthread_t other;
     CHECK(pthread_create(&other, NULL, nothing, NULL) == 0 && pthread_join(other, NULL) == 0);
