@@ -265,6 +265,16 @@ static void trap_costs_no_memory_for_ever(void)
     CHECK_SAY(EPOCH_SANITIZED || most < 32 * KILOBYTE, "%zu KiB are resident", most);
 }
 
+/* Nor do they hold addresses so long that a small arena has none left. */
+static void trap_gives_way(void)
+{
+    for (size_t i = 0; i < 3000; i++) {
+        const tslab_epoch epoch = opened_as(NULL, TSLAB_POLICY_TRAP);
+        CHECK(tslab_epoch_malloc(epoch, 30000) != NULL && tslab_epoch_malloc(epoch, 100) != NULL);
+        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    }
+}
+
 /* Memory comes back. */
 
 enum { BIG = 64 * MEGABYTE, BIG_OBJECTS = 400000 };
@@ -404,6 +414,7 @@ static const struct epoch_case cases[] = {
     TEST(report_needs_no_nice_label),
     TEST(trap_faults_at_a_later_touch),
     CASE(trap_costs_no_memory_for_ever),
+    CASE_WITH("TSLAB_ARENA_BYTES=16777216", trap_gives_way),
     CASE(reclaim_gives_back_a_released_epoch),
     CASE(reclaim_leaves_no_chunk_warm),
     CASE_WITH(keep_what_is_empty, reclaim_gives_back_a_drained_epoch),

@@ -21,27 +21,6 @@ static void write_ends(void *block, size_t size)
     }
 }
 
-static void test_malloc_is_aligned_to_16(void)
-{
-    enum { window = 64 };
-    void *blocks[window] = { 0 };
-    for (size_t size = 0; size <= 140000; size++) {
-        void *block = malloc(size);
-        CHECK_SAY(block != NULL && is_aligned(block, 16), "malloc(%zu) is %p", size, block);
-        free(blocks[size % window]);
-        blocks[size % window] = block;
-    }
-    for (size_t i = 0; i < window; i++)
-        free(blocks[i]);
-    for (size_t size = 1; size < 10000; size += 7) {
-        void *block = calloc(1, size);
-        CHECK(is_aligned(block, 16));
-        block = realloc(block, size * 3);
-        CHECK(is_aligned(block, 16));
-        free(block);
-    }
-}
-
 /* Three of each at a time, as the second and third do not lie at a fresh and thus well-aligned place. */
 static void test_powers_of_two(void)
 {
@@ -65,25 +44,6 @@ static void test_powers_of_two(void)
             for (size_t n = 0; n < 9; n++)
                 free(blocks[n]);
         }
-}
-
-/* Every size at the common alignments: a cache line and a page. */
-static void test_every_size(void)
-{
-    enum { window = 32 };
-    for (size_t alignment = 32; alignment <= 4096; alignment *= 2) {
-        void *blocks[window] = { 0 };
-        for (size_t size = 1; size <= 12000; size++) {
-            void *block = aligned_alloc(alignment, size);
-            CHECK_SAY(block != NULL && is_aligned(block, alignment), "aligned_alloc(%zu, %zu) is %p", alignment, size,
-                      block);
-            write_ends(block, size);
-            free(blocks[size % window]);
-            blocks[size % window] = block;
-        }
-        for (size_t i = 0; i < window; i++)
-            free(blocks[i]);
-    }
 }
 
 /* glibc 2.36 rounds an alignment that is no power of two up to the next one, and takes 0 as no wish at all. */
@@ -177,9 +137,7 @@ static void test_page_functions(void)
 
 int main(void)
 {
-    test_malloc_is_aligned_to_16();
     test_powers_of_two();
-    test_every_size();
     test_odd_alignments();
     test_absurd_alignments();
     test_posix_memalign_refuses();

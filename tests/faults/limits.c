@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <tslab/tslab.h>
 
@@ -365,86 +364,6 @@ static void mappings(void)
     }
 }
 
-/* A group of processes with little memory: who exceeds it is killed. The program needs far more in all than fits, but
- * never at once, and in sizes that change. */
-
-static char group[256];
-
-static bool group_write(const char *name, const char *text)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", group, name);
-    const int fd = open(path, O_WRONLY);
-    const bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-    if (fd >= 0) {
-        close(fd);
-    }
-    return written;
-}
-
-static const char *group_make(void)
-{
-    static const char *const kinds[][2] = { { "/sys/fs/cgroup", "memory.max" },
-                                            { "/sys/fs/cgroup/memory", "memory.limit_in_bytes" } };
-    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
-        snprintf(group, sizeof group, "%s/tslab-limits-%d", kinds[i][0], (int)getpid());
-        if (mkdir(group, 0755) != 0) {
-            continue;
-        }
-        char path[512];
-        snprintf(path, sizeof path, "%s/%s", group, kinds[i][1]);
-        if (access(path, W_OK) == 0) {
-            return kinds[i][1];
-        }
-        (void)rmdir(group);
-    }
-    return NULL;
-}
-
-static void live_in_the_group(void)
-{
-    enum { OBJECTS = 210000, LIVE_BYTES = 20 * MIB };
-    static char *objects[OBJECTS];
-    static const size_t sizes[] = { 100, 3000, 50000, 700, 20000, 300, 1000000, 150 };
-    CHECK(group_write("cgroup.procs", "0"));
-    for (size_t round = 0; round < 3 * COUNT_OF(sizes); round++) {
-        const size_t size = sizes[round % COUNT_OF(sizes)];
-        const size_t count = LIVE_BYTES / size;
-        const tslab_epoch epoch = tslab_epoch_open(NULL);
-        CHECK(epoch.id != 0);
-        for (size_t i = 0; i < count; i++) {
-            objects[i] = round % 2 == 0 ? malloc(size) : tslab_epoch_malloc(epoch, size);
-            CHECK(objects[i] != NULL);
-            memset(objects[i], (int)i, size);
-        }
-        for (size_t i = 0; i < count; i++) {
-            CHECK(objects[i][0] == (char)i && objects[i][size - 1] == (char)i);
-            free(objects[i]);
-        }
-        CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
-    }
-    _exit(0);
-}
-
-static void memory_group(void)
-{
-    const char *const limit = group_make();
-    if (limit == NULL) {
-        skip("no memory cgroup can be made here (that takes root and the memory controller)");
-    }
-    const bool limited = group_write(limit, "67108864");
-    const pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        live_in_the_group();
-    }
-    int status;
-    CHECK(waitpid(pid, &status, 0) == pid);
-    (void)rmdir(group);
-    CHECK(limited);
-    CHECK_SAY(status == 0, "a program of 20 MiB in a group of 64 MiB ended with %#x", (unsigned)status);
-}
-
 static const struct {
     const char *name;
     void (*body)(void);
@@ -464,7 +383,6 @@ static const struct {
     { "locked", locked },
     { "locked-too-much", locked_too_much },
     { "mappings", mappings },
-    { "memory-group", memory_group },
 };
 
 int main(int argc, char **argv)
