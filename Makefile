@@ -79,7 +79,7 @@ test-slow: ## Run the slow tests (among them those that wait for browsers and se
 
 test-aarch64: ## Build for 64-bit ARM with Debian's cross compiler and run the engine's tests under qemu
 	@tools/setup.sh aarch64
-	@tools/arm64-packages.sh build/arm64 libcmocka0 libcmocka-dev libjansson4 libjansson-dev libexpat1 libexpat1-dev
+	@tools/arm64-packages.sh build/arm64 libcmocka0 libcmocka-dev libjansson4 libjansson-dev
 	@$(call configure,aarch64)
 	@cmake --build --preset aarch64
 	@$(CTEST) --preset aarch64 -LE '^(slow|long)$$'

@@ -24,7 +24,7 @@ alerts="prometheus"
 demo="python3 python3-rich python3-jinja2 $figures postgresql redis-server libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
 programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++ clang rocksdb-tools postgresql"
 lab="python3 $tslab python3-jinja2 binutils patch zstd postgresql $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures"
-test="$build $demo python3-jinja2 $requests $tslab $symbols $alerts $pools $figures $programs binutils libcmocka-dev libexpat1-dev glibc-source patch valgrind curl chromium chromium-driver python3-selenium python3-hypothesis python3-yaml clang clang-format clang-tidy libclang-rt-14-dev mandoc systemtap-sdt-dev gdb strace zstd bpftrace faketime torsocks libuid-wrapper libcap-dev"
+test="$build $demo python3-jinja2 $requests $tslab $symbols $alerts $pools $figures $programs binutils libcmocka-dev glibc-source patch valgrind curl chromium chromium-driver python3-selenium python3-hypothesis python3-yaml clang clang-format clang-tidy libclang-rt-14-dev mandoc systemtap-sdt-dev gdb strace zstd bpftrace faketime torsocks libuid-wrapper libcap-dev"
 # Tools under which programs are tested.
 watchers="ltrace qemu-user"
 # Other ways to get tslab: other compilers and C libraries, packages.

@@ -1,12 +1,11 @@
-/* Reports as text, JSON and XML, at any moment: well-formed, and saying what the library says otherwise. The parsers
- * have memory of their own, and what stdio allocates is not part of the case: it lands outside of epochs. */
+/* Reports as text and JSON, at any moment: well-formed, and saying what the library says otherwise. The parser has
+ * memory of its own, and what stdio allocates is not part of the case: it lands outside of epochs. */
 #include "model.h"
 #include "names.h"
 
 #include "figures.h"
 
 #include <errno.h>
-#include <expat.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The memory of a parser: taken piece by piece, and given back all at once before the next report. */
+/* The memory of the parser: taken piece by piece, and given back all at once before the next report. */
 
 enum { PARSER_BYTES = 64 << 20, PIECE_HEAD = 16 };
 
@@ -36,17 +35,6 @@ static void *room_take(size_t size)
     room.used += bytes;
     memcpy(piece, &size, sizeof size);
     return piece + PIECE_HEAD;
-}
-
-static void *room_resize(void *p, size_t size)
-{
-    void *const moved = room_take(size);
-    if (p != NULL) {
-        size_t before;
-        memcpy(&before, (char *)p - PIECE_HEAD, sizeof before);
-        memcpy(moved, p, before < size ? before : size);
-    }
-    return moved;
 }
 
 static void room_give(void *p)
@@ -283,28 +271,7 @@ static void report_on_stderr(void)
     check_text(file);
 }
 
-struct totals {
-    size_t elements;
-    uint64_t fast, rest, current;
-};
-
-static void XMLCALL on_element(void *user, const XML_Char *name, const XML_Char **attributes)
-{
-    struct totals *const totals = user;
-    const char *type = "";
-    uint64_t size = 0;
-    totals->elements++;
-    for (size_t i = 0; attributes[i] != NULL; i += 2) {
-        type = strcmp(attributes[i], "type") == 0 ? attributes[i + 1] : type;
-        size = strcmp(attributes[i], "size") == 0 ? strtoull(attributes[i + 1], NULL, 10) : size;
-    }
-    if (strcmp(name, "total") == 0) {
-        totals->fast = strcmp(type, "fast") == 0 ? size : totals->fast;
-        totals->rest = strcmp(type, "rest") == 0 ? size : totals->rest;
-    }
-    totals->current = strcmp(name, "system") == 0 && strcmp(type, "current") == 0 ? size : totals->current;
-}
-
+/* What it says in XML, family/report.c reads. */
 static void report_xml(const struct operation *operation)
 {
     const int file = new_file();
@@ -316,23 +283,9 @@ static void report_xml(const struct operation *operation)
     }
     CHECK(setvbuf(stream, NULL, _IONBF, 0) == 0);
     CHECK(NAME(malloc_info)(1 + (int)(operation->value % 100), stream) == EINVAL);
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
     CHECK(NAME(malloc_info)(0, stream) == 0 && fclose(stream) == 0);
     const struct contents contents = contents_of(file);
-    struct totals totals = { 0 };
-    const XML_Memory_Handling_Suite memory = { room_take, room_resize, room_give };
-    const XML_Parser parser = XML_ParserCreate_MM(NULL, &memory, NULL);
-    CHECK(parser != NULL);
-    XML_SetUserData(parser, &totals);
-    XML_SetStartElementHandler(parser, on_element);
-    CHECK_SAY(XML_Parse(parser, contents.text, (int)contents.length, 1) == XML_STATUS_OK, "malloc_info is no XML: %s",
-              XML_ErrorString(XML_GetErrorCode(parser)));
-    XML_ParserFree(parser);
-    CHECK(totals.elements > 5);
-    /* Where malloc is the library's, stdio has used it in between. */
-    const uint64_t used = stats.live_bytes + stats.chunk_bytes + stats.large_bytes;
-    CHECK(FUZZ_DROPIN || (totals.fast == stats.cached_bytes && totals.current - totals.fast - totals.rest == used));
+    CHECK(memcmp(contents.text, "<malloc ", 8) == 0);
     done_with(contents, file);
 }
 
