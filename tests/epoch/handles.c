@@ -20,37 +20,6 @@ static void refused(tslab_epoch epoch, tslab_handle handle)
     STATUS(tslab_handle_free(epoch, handle), TSLAB_STALE);
 }
 
-static void a_handle_names_its_object_until_it_is_freed(void)
-{
-    const tslab_epoch epoch = opened();
-    for (size_t size = 0; size <= SIZES_MOST; size += 1 + size / 50) {
-        void *p, *q;
-        const tslab_handle a = made(epoch, size, 1, &p), b = made(epoch, size, 2, &q);
-        CHECK(p != q && a.id != b.id);
-        STATUS(tslab_handle_free(epoch, a), TSLAB_OK);
-        refused(epoch, a);
-        CHECK(tslab_handle_get(epoch, b) == q);
-        verify(q, size, 2);
-        STATUS(tslab_handle_free(epoch, b), TSLAB_OK);
-        refused(epoch, b);
-        refused(epoch, a);
-    }
-    ALIVE(epoch, 0);
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-    check_gone(epoch);
-}
-
-static void the_address_need_not_be_wanted(void)
-{
-    const tslab_epoch epoch = opened();
-    const tslab_handle handle = tslab_handle_malloc(epoch, 100, NULL);
-    void *const p = tslab_handle_get(epoch, handle);
-    fill(p, 100, 1);
-    CHECK(stats_of(epoch).live_objects == 1 && stats_of(epoch).live_bytes - tslab_usable_size(p) <= 16); /* the seal */
-    STATUS(tslab_handle_free(epoch, handle), TSLAB_OK);
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-}
-
 static void what_is_too_large_is_refused(void)
 {
     static const size_t sizes[] = { SIZE_MAX / 2, SIZE_MAX - 8, SIZE_MAX };
@@ -63,16 +32,6 @@ static void what_is_too_large_is_refused(void)
         CHECK(p == &untouched);
     }
     ALIVE(epoch, 0);
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-}
-
-static void plain_objects_have_none(void)
-{
-    const tslab_epoch epoch = opened();
-    void *const p = filled(epoch, 100, 1);
-    refused(epoch, (tslab_handle){ (uintptr_t)p });
-    refused(epoch, (tslab_handle){ 0 });
-    verify_and_free(p, 100, 1);
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
 }
 
@@ -160,75 +119,9 @@ static void made_up_handles_are_refused(void)
     check_gone(epoch);
 }
 
-/* Somebody else's. */
-
-static void foreign_handles_are_refused(void)
-{
-    static struct live mine[MANY], theirs[MANY], beside[MANY];
-    const tslab_instance instance = tslab_instance_open("beside");
-    const tslab_epoch a = opened(), b = opened(),
-                      c = opened_with(&(struct tslab_epoch_options){ .instance = instance });
-    const tslab_epoch gone = opened();
-    STATUS(tslab_epoch_close(gone, 0, NULL), TSLAB_OK);
-    make_many(a, mine, 1);
-    make_many(b, theirs, 2);
-    make_many(c, beside, 3);
-    for (size_t i = 0; i < MANY; i++) {
-        refused(a, theirs[i].handle);
-        refused(a, beside[i].handle);
-        refused(b, mine[i].handle);
-        refused(b, beside[i].handle);
-        refused(c, mine[i].handle);
-        refused(c, theirs[i].handle);
-        refused(tslab_instance_root(instance), mine[i].handle);
-        refused(tslab_instance_root(instance), beside[i].handle);
-        refused(gone, mine[i].handle);
-        refused(no_epoch, mine[i].handle);
-        refused((tslab_epoch){ mine[i].handle.id }, mine[i].handle);
-    }
-    free_many(a, mine);
-    free_many(b, theirs);
-    free_many(c, beside);
-    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
-    for (size_t i = 0; i < MANY; i++) {
-        refused(c, beside[i].handle);
-    }
-    STATUS(tslab_epoch_close(a, 0, NULL), TSLAB_OK);
-    STATUS(tslab_epoch_close(b, 0, NULL), TSLAB_OK);
-}
-
 /* Old ones. */
 
 enum { OLD = 1000 };
-
-static void a_place_that_was_used_again_does_not_revive_a_handle(void)
-{
-    static tslab_handle old[OLD];
-    const tslab_epoch epoch = opened();
-    uint64_t random = 61;
-    void *p;
-    const tslab_handle first = made(epoch, 64, 1, &p);
-    STATUS(tslab_handle_free(epoch, first), TSLAB_OK);
-    size_t same_place = 0;
-    for (size_t i = 0; i < times(1000000); i++) {
-        void *q;
-        const tslab_handle handle = tslab_handle_malloc(epoch, 64, &q);
-        CHECK(tslab_handle_get(epoch, handle) == q && handle.id != first.id);
-        same_place += q == p;
-        refused(epoch, first);
-        if (old[i % OLD].id != 0) {
-            refused(epoch, old[below(&random, OLD)]);
-        }
-        CHECK(tslab_handle_get(epoch, handle) == q);
-        STATUS(tslab_handle_free(epoch, handle), TSLAB_OK);
-        old[i % OLD] = handle;
-    }
-    CHECK_SAY(same_place > 0, "no place was used again, so this proves nothing");
-    for (size_t i = 0; i < OLD; i++) {
-        refused(epoch, old[i]);
-    }
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-}
 
 static void one_place_so_often(size_t count)
 {
@@ -255,196 +148,7 @@ static void nor_after_2_to_the_28_times(void)
     one_place_so_often(((size_t)1 << 28) + 16);
 }
 
-static int by_address(const void *a, const void *b)
-{
-    const uintptr_t left = *(const uintptr_t *)a, right = *(const uintptr_t *)b;
-    return left < right ? -1 : left > right;
-}
-
-/* The memory serves something else in between, and comes back to handles later. */
-static void nor_after_the_memory_was_recycled(void)
-{
-    enum { COUNT = 5000 };
-    static tslab_handle old[COUNT], young[COUNT];
-    static void *places[COUNT], *plain[COUNT];
-    tslab_epoch epoch = opened();
-    size_t came_back = 0;
-    for (size_t round = 0; round < 10; round++) {
-        const size_t size = (size_t)64 << round % 3;
-        for (size_t i = 0; i < COUNT; i++) {
-            old[i] = made(epoch, size, i, &places[i]);
-        }
-        for (size_t i = 0; i < COUNT; i++) {
-            STATUS(tslab_handle_free(epoch, old[i]), TSLAB_OK);
-        }
-        (void)tslab_trim();
-        qsort(places, COUNT, sizeof places[0], by_address);
-        for (size_t i = 0; i < COUNT; i++) {
-            plain[i] = filled(epoch, size, i);
-            refused(epoch, old[i]);
-        }
-        for (size_t i = 0; i < COUNT; i++) {
-            tslab_free(plain[i]);
-        }
-        (void)tslab_trim();
-        for (size_t i = 0; i < COUNT; i++) {
-            void *p;
-            young[i] = made(epoch, size, i, &p);
-            came_back += bsearch(&p, places, COUNT, sizeof p, by_address) != NULL;
-            refused(epoch, old[i]);
-        }
-        for (size_t i = 0; i < COUNT; i++) {
-            refused(epoch, old[i]);
-            STATUS(tslab_handle_free(epoch, young[i]), TSLAB_OK);
-        }
-        if (round % 2 == 0) {
-            /* Nor in the next epoch. */
-            const tslab_epoch before = epoch;
-            STATUS(tslab_epoch_advance(&epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
-            for (size_t i = 0; i < COUNT; i++) {
-                refused(before, young[i]);
-                refused(epoch, young[i]);
-                refused(epoch, old[i]);
-            }
-        }
-    }
-    CHECK_SAY(came_back > 0, "no place came back, so this proves nothing");
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-}
-
-static void the_next_epoch_on_the_same_memory_refuses_them(void)
-{
-    enum { ROUNDS = 2000 };
-    static struct {
-        tslab_epoch epoch;
-        tslab_handle handle;
-    } old[ROUNDS];
-    for (size_t i = 0; i < ROUNDS; i++) {
-        old[i].epoch = opened_as(NULL, i % 2 == 0 ? TSLAB_POLICY_RELEASE : TSLAB_POLICY_DRAIN);
-        old[i].handle = tslab_handle_malloc(old[i].epoch, 64, NULL);
-        CHECK(tslab_handle_get(old[i].epoch, old[i].handle) != NULL);
-        for (size_t n = i < 20 ? 0 : i - 20; n < i; n++) {
-            CHECK(old[n].handle.id != old[i].handle.id);
-            refused(old[i].epoch, old[n].handle);
-            refused(old[n].epoch, old[n].handle);
-            refused(old[n].epoch, old[i].handle);
-        }
-        STATUS(tslab_epoch_release(old[i].epoch, 0, NULL), TSLAB_OK);
-        refused(old[i].epoch, old[i].handle);
-    }
-}
-
 /* The epoch's end. */
-
-static void a_draining_epoch_serves_its_handles(void)
-{
-    static struct live live[MANY];
-    const tslab_epoch epoch = opened();
-    enter(epoch);
-    make_many(epoch, live, 7);
-    leave(epoch);
-    struct tslab_epoch_report report;
-    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
-    CHECK(report.survivors == MANY);
-    errno = 0;
-    CHECK(tslab_handle_malloc(epoch, 10, NULL).id == 0 && errno == EINVAL);
-    for (size_t i = 0; i < MANY; i++) {
-        CHECK(stats_of(epoch).state == TSLAB_EPOCH_DRAINING && stats_of(epoch).live_objects == MANY - i);
-        CHECK(tslab_handle_get(epoch, live[i].handle) == live[i].p);
-        verify(live[i].p, live[i].size, i);
-        STATUS(tslab_handle_free(epoch, live[i].handle), TSLAB_OK);
-        refused(epoch, live[i].handle);
-    }
-    check_gone(epoch);
-    for (size_t i = 0; i < MANY; i++) {
-        refused(epoch, live[i].handle);
-    }
-}
-
-static void a_released_epoch_refuses_its_handles(void)
-{
-    static struct live live[MANY];
-    for (int way = 0; way < 2; way++) {
-        const tslab_epoch epoch = opened_as(NULL, way == 0 ? TSLAB_POLICY_RELEASE : TSLAB_POLICY_TRAP);
-        make_many(epoch, live, 7);
-        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-        for (size_t i = 0; i < MANY; i++) {
-            refused(epoch, live[i].handle);
-        }
-    }
-}
-
-/* Somebody is inside: until the last leave, nothing ends. */
-static void a_closing_epoch_serves_its_handles(void)
-{
-    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_TRAP };
-    static struct live live[MANY];
-    for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        const tslab_epoch epoch = opened_as(NULL, policies[i]);
-        enter(epoch);
-        make_many(epoch, live, i);
-        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
-        CHECK(tslab_handle_malloc(epoch, 10, NULL).id == 0);
-        verify_many(epoch, live);
-        for (size_t n = 0; n < MANY / 2; n++) {
-            STATUS(tslab_handle_free(epoch, live[n].handle), TSLAB_OK);
-            refused(epoch, live[n].handle);
-        }
-        ALIVE(epoch, MANY - MANY / 2);
-        leave(epoch);
-        for (size_t n = MANY / 2; n < MANY; n++) {
-            if (policies[i] == TSLAB_POLICY_DRAIN) {
-                verify(live[n].p, live[n].size, n);
-                STATUS(tslab_handle_free(epoch, live[n].handle), TSLAB_OK);
-            }
-            refused(epoch, live[n].handle);
-        }
-        check_gone(epoch);
-    }
-}
-
-/* Handles and plain objects of an epoch side by side. */
-static void handles_and_plain_objects_mix(void)
-{
-    enum { MIXED = 2000 };
-    static struct {
-        tslab_handle handle;
-        void *p;
-        size_t size;
-    } objects[MIXED];
-    const tslab_epoch epoch = opened();
-    uint64_t random = 71;
-    enter(epoch);
-    size_t live = 0;
-    for (size_t i = 0; i < times(300000); i++) {
-        const size_t at = below(&random, MIXED);
-        if (objects[at].p == NULL) {
-            objects[at].size = below(&random, 1000);
-            objects[at].handle = (tslab_handle){ 0 };
-            if (below(&random, 2) == 0) {
-                objects[at].handle = made(epoch, objects[at].size, at, &objects[at].p);
-            } else {
-                objects[at].p = filled(epoch, objects[at].size, at);
-            }
-            live++;
-            continue;
-        }
-        verify(objects[at].p, objects[at].size, at);
-        if (objects[at].handle.id != 0) {
-            CHECK(tslab_handle_get(epoch, objects[at].handle) == objects[at].p);
-            STATUS(tslab_handle_free(epoch, objects[at].handle), TSLAB_OK);
-            refused(epoch, objects[at].handle);
-        } else {
-            tslab_free(objects[at].p);
-        }
-        objects[at].p = NULL;
-        live--;
-    }
-    ALIVE(epoch, live);
-    leave(epoch);
-    STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
-    check_gone(epoch);
-}
 
 /* Their memory is recycled like any. */
 static void memory_of_handles_comes_back(void)
@@ -606,23 +310,8 @@ static void a_table_is_shared_by_threads(void)
 }
 
 static const struct epoch_case cases[] = {
-    CASE(a_handle_names_its_object_until_it_is_freed),
-    CASE(the_address_need_not_be_wanted),
-    CASE(what_is_too_large_is_refused),
-    CASE(plain_objects_have_none),
-    CASE(made_up_handles_are_refused),
-    CASE(foreign_handles_are_refused),
-    CASE(a_place_that_was_used_again_does_not_revive_a_handle),
-    CASE(nor_after_very_many_times),
-    CASE(nor_after_the_memory_was_recycled),
-    CASE(the_next_epoch_on_the_same_memory_refuses_them),
-    CASE(a_draining_epoch_serves_its_handles),
-    CASE(a_released_epoch_refuses_its_handles),
-    CASE(a_closing_epoch_serves_its_handles),
-    CASE(handles_and_plain_objects_mix),
-    CASE(memory_of_handles_comes_back),
-    CASE(one_of_many_frees_it),
-    CASE(a_table_is_shared_by_threads),
+    CASE(what_is_too_large_is_refused), CASE(made_up_handles_are_refused), CASE(nor_after_very_many_times),
+    CASE(memory_of_handles_comes_back), CASE(one_of_many_frees_it),        CASE(a_table_is_shared_by_threads),
     CASE(nor_after_2_to_the_28_times), /* takes long: only when it is asked for */
 };
 
