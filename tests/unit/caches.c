@@ -800,13 +800,6 @@ static void grow_beside_hot_runs(const void *unused)
     CHECK_SAY(hot_units() != 0, "%s", "a process that only takes what it had before lost its hot runs");
 }
 
-static void growth_is_paid_by_hot_runs(void **state)
-{
-    if (TSLAB_CHECKED < 2) { /* the checked library has none */
-        child_succeeds(grow_beside_hot_runs, NULL, "");
-    }
-}
-
 static void shuffle(unsigned n)
 {
     uint64_t random = 9;
@@ -996,7 +989,7 @@ int main(void)
         IN_A_CHILD(shift_sizes),
         IN_A_CHILD(shift_sizes_beside_a_thread),
         IN_A_CHILD(shift_sizes_that_another_frees),
-        cmocka_unit_test(growth_is_paid_by_hot_runs),
+        IN_CHILDREN_OF(grow_beside_hot_runs, NULL, TSLAB_CHECKED < 2, 0),
         IN_CHILDREN(a_budget_is_for_all_threads, budgets),
         IN_CHILDREN(bulk_traffic_goes_in_batches, sizes),
         IN_CHILDREN(local_traffic_hits_the_magazines, all_sizes),

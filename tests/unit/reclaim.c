@@ -109,7 +109,7 @@ static void a_kernel_that_refuses_is_asked_seldom(const void *argument)
     CHECK(stats.purged_bytes > 0);
 }
 
-static void set_one_apart(const void *argument)
+static void one_locked_page_is_set_apart(const void *argument)
 {
     enum { BYTES = 32 << 20 };
     begin(refuses_one);
@@ -135,13 +135,6 @@ static void set_one_apart(const void *argument)
     }
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         tslab_free(all[i]);
-    }
-}
-
-static void one_locked_page_is_set_apart(void **state)
-{
-    if (!GUARDED) { /* which traps what is freed */
-        child_succeeds(set_one_apart, NULL, "");
     }
 }
 
@@ -185,7 +178,7 @@ static size_t faults_so_far(void)
 }
 
 /* A block that grows step by step, again and again, has its pages faulted in about twice. */
-static void grow_again_and_again(const void *argument)
+static void what_grows_again_is_faulted_in_once_more(const void *argument)
 {
     enum { ROUNDS = 8, LEAST = 100000, MOST = 32 << 20 };
     begin(real.purge);
@@ -206,13 +199,6 @@ static void grow_again_and_again(const void *argument)
     }
     const size_t most = MOST / os_page_bytes() * 4; /* a sanitizer has faults of its own */
     CHECK_SAY(faults_so_far() - faults <= most, "%zu faults, more than %zu", faults_so_far() - faults, most);
-}
-
-static void what_grows_again_is_faulted_in_once_more(void **state)
-{
-    if (!GUARDED) { /* which traps what is freed */
-        child_succeeds(grow_again_and_again, NULL, "");
-    }
 }
 
 /* Begins with purges that the system carries out, with the policy that users have, and with a clock that the test
@@ -241,7 +227,7 @@ static size_t left_of_rounds(unsigned rounds, uint64_t apart_ms)
     return counter_get(&depot.units[RUN_DIRTY]) * UNIT_BYTES / MIB;
 }
 
-static void take_rounds(const void *argument)
+static void what_comes_often_waits(const void *argument)
 {
     enum { OFTEN = 20, SELDOM = 3, ALL = 128, BOUND = 64 };
     begin_adaptive();
@@ -254,16 +240,9 @@ static void take_rounds(const void *argument)
     CHECK_SAY(rare >= BOUND / 2 && rare <= BOUND + 8, "%zu MiB after %d rounds", rare, OFTEN);
 }
 
-static void what_comes_often_waits(void **state)
-{
-    if (!GUARDED) {
-        child_succeeds(take_rounds, NULL, "");
-    }
-}
-
 /* Large blocks of many lengths replace each other at random. The program takes again what was purged, so that as much
  * memory may wait, up to an eighth of what is in use. Then little is purged by mistake. After a pause no more waits. */
-static void replace_lengths(const void *argument)
+static void what_was_missed_waits(const void *argument)
 {
     enum { BLOCKS = 30, LEAST = 262145, MOST = 2 << 20, ROUNDS = 5000, PER_MS = 10, STEP_UNITS = MIB / UNIT_BYTES };
     uint64_t seed = 1, bytes = 0;
@@ -295,15 +274,8 @@ static void replace_lengths(const void *argument)
     clean_up();
 }
 
-static void what_was_missed_waits(void **state)
-{
-    if (!GUARDED) {
-        child_succeeds(replace_lengths, NULL, "");
-    }
-}
-
 /* Objects of up to 256 KiB replace each other at random. Classes do not keep for themselves what others could use. */
-static void replace_wide(const void *argument)
+static void wide_slots_serve_each_other(const void *argument)
 {
     enum { BLOCKS = 200, MOST = 256 << 10, ROUNDS = 20000, PER_MS = 100 };
     static void *blocks[BLOCKS];
@@ -327,15 +299,8 @@ static void replace_wide(const void *argument)
     clean_up();
 }
 
-static void wide_slots_serve_each_other(void **state)
-{
-    if (!GUARDED) {
-        child_succeeds(replace_wide, NULL, "");
-    }
-}
-
 /* Memory that a trim finds clean and mapped loses its addresses, also when it was swept before. */
-static void trim_after_swinging(const void *argument)
+static void a_trim_takes_addresses_that_were_kept(const void *argument)
 {
     enum { BYTES = 64 << 20, ROUNDS = 4 };
     begin(real.purge);
@@ -347,13 +312,6 @@ static void trim_after_swinging(const void *argument)
     (void)tslab_trim();
     CHECK_SAY(counter_get(&depot.units[RUN_CLEAN]) * UNIT_BYTES < BYTES / 2, "%zu MiB are clean",
               counter_get(&depot.units[RUN_CLEAN]) * UNIT_BYTES >> 20);
-}
-
-static void a_trim_takes_addresses_that_were_kept(void **state)
-{
-    if (!GUARDED) {
-        child_succeeds(trim_after_swinging, NULL, "");
-    }
 }
 
 /* Freed aligned blocks leave holes of just their size: they serve the next ones. */
@@ -380,17 +338,11 @@ static void replace_aligned(const void *argument)
               before.committed_bytes >> 20, after.committed_bytes >> 20);
 }
 
-static void aligned_blocks_use_their_holes(void **state)
-{
-    static const size_t alignments[] = { 16, 64 << 10, 2 << 20, 16 << 20 };
-    for (size_t i = 0; i < COUNT_OF(alignments) && !GUARDED; i++) {
-        child_succeeds(replace_aligned, &alignments[i], "");
-    }
-}
+static const size_t alignments[] = { 16, 64 << 10, 2 << 20, 16 << 20 };
 
 /* Many runs lie badly for a large alignment. Where the search does not find the one that was added for it, it is not
  * added again. */
-static void grow_for_an_alignment(const void *argument)
+static void an_alignment_is_grown_for_once(const void *argument)
 {
     enum { BLOCKS = 128, MAPPINGS = 1 + TABLES };
     static void *blocks[BLOCKS];
@@ -404,13 +356,6 @@ static void grow_for_an_alignment(const void *argument)
     inject_nothing();
     CHECK(keep(tslab_aligned_alloc(GIB, 300000)) != NULL);
     CHECK_SAY(atomic_load(&calls_made[PLACE]) <= MAPPINGS, "%u calls", atomic_load(&calls_made[PLACE]));
-}
-
-static void an_alignment_is_grown_for_once(void **state)
-{
-    if (!GUARDED) {
-        child_succeeds(grow_for_an_alignment, NULL, "");
-    }
 }
 
 /* More runs than any operation under the depot's lock may look at, dirty, clean and swept: checked builds assert that
@@ -444,20 +389,23 @@ static void many_runs_are_no_longer_way(const void *argument)
     (void)tslab_trim();
 }
 
+/* Guard pages trap what is freed. */
+#define UNGUARDED(body) IN_CHILDREN_OF(body, NULL, !GUARDED, 0)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_A_CHILD(a_kernel_that_refuses_is_asked_seldom),
-        cmocka_unit_test(one_locked_page_is_set_apart),
+        UNGUARDED(one_locked_page_is_set_apart),
         IN_A_CHILD(a_trim_tries_all_that_is_stuck),
         IN_A_CHILD(a_shrinking_realloc_gives_back),
-        cmocka_unit_test(what_grows_again_is_faulted_in_once_more),
-        cmocka_unit_test(what_comes_often_waits),
-        cmocka_unit_test(what_was_missed_waits),
-        cmocka_unit_test(wide_slots_serve_each_other),
-        cmocka_unit_test(a_trim_takes_addresses_that_were_kept),
-        cmocka_unit_test(aligned_blocks_use_their_holes),
-        cmocka_unit_test(an_alignment_is_grown_for_once),
+        UNGUARDED(what_grows_again_is_faulted_in_once_more),
+        UNGUARDED(what_comes_often_waits),
+        UNGUARDED(what_was_missed_waits),
+        UNGUARDED(wide_slots_serve_each_other),
+        UNGUARDED(a_trim_takes_addresses_that_were_kept),
+        IN_CHILDREN_OF(replace_aligned, alignments, GUARDED ? 0 : COUNT_OF(alignments), sizeof alignments[0]),
+        UNGUARDED(an_alignment_is_grown_for_once),
         IN_A_CHILD(many_runs_are_no_longer_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,7 +153,7 @@ static void let_go(size_t step)
     }
 }
 
-static void accounts_and_kernel(const void *unused)
+static void what_is_committed_and_touched_is_resident(const void *unused)
 {
     for (size_t i = 0; i < OBJECTS; i++) {
         objects[i] = written(size_of(i));
@@ -182,7 +182,7 @@ static void accounts_and_kernel(const void *unused)
 }
 
 /* Chunks that are hardly filled, and slots that no thread has had yet. */
-static void hardly_filled(const void *unused)
+static void what_nobody_had_is_not_resident(const void *unused)
 {
     enum { EPOCHS = 1000 };
     static tslab_epoch epochs[EPOCHS];
@@ -208,7 +208,7 @@ static void hardly_filled(const void *unused)
 }
 
 /* Closed epochs that drain: of each, a few objects live in a chunk that is filled in part. */
-static void epochs_drain(const void *unused)
+static void what_epochs_that_drain_have_is_resident(const void *unused)
 {
     enum { EPOCHS = 1000, EACH = 40, STEP = 8 };
     static char *in_epochs[EPOCHS][EACH];
@@ -244,7 +244,7 @@ static void epochs_drain(const void *unused)
 
 /* Many epochs at once, which end: a trim gives their records back, says how much that was, and reports do not count
  * them as memory that is there. */
-static void epochs_come_and_go(const void *unused)
+static void records_that_were_given_back_are_not_resident(const void *unused)
 {
     enum { EPOCHS = 100000 };
     static tslab_epoch epochs[EPOCHS];
@@ -270,7 +270,7 @@ static void epochs_come_and_go(const void *unused)
 }
 
 /* Objects that the program has not written, or only at their start: large ones, and slots of several pages. */
-static void half_touched(const void *unused)
+static void what_the_program_left_untouched_is_not_resident(const void *unused)
 {
     const int64_t before = not_ours();
     for (size_t i = 0; i < LARGE; i++) {
@@ -294,7 +294,7 @@ static void half_touched(const void *unused)
 }
 
 /* Objects that live are written, and those that were freed were written at their start alone. */
-static void half_touched_and_freed(const void *unused)
+static void what_lives_and_is_written_is_live(const void *unused)
 {
     enum { WAITING = 200, ROUNDS = 20, LIVING = 10000, LIVING_BYTES = 112 };
     for (size_t i = 0; i < LIVING; i++) {
@@ -350,54 +350,7 @@ static void any_history(const void *seed)
     }
 }
 
-static void run(void (*body)(const void *))
-{
-    if (os_page_bytes() != 4096) {
-        skip();
-    }
-    child_succeeds(body, NULL, "");
-}
-
-static void what_is_committed_and_touched_is_resident(void **state)
-{
-    run(accounts_and_kernel);
-}
-
-static void records_that_were_given_back_are_not_resident(void **state)
-{
-    run(epochs_come_and_go);
-}
-
-static void what_nobody_had_is_not_resident(void **state)
-{
-    run(hardly_filled);
-}
-
-static void what_epochs_that_drain_have_is_resident(void **state)
-{
-    run(epochs_drain);
-}
-
-static void what_the_program_left_untouched_is_not_resident(void **state)
-{
-    run(half_touched);
-}
-
-static void what_lives_and_is_written_is_live(void **state)
-{
-    run(half_touched_and_freed);
-}
-
-static void histories_agree_with_the_kernel(void **state)
-{
-    static const uint64_t seeds[] = { 1, 22, 333 };
-    if (os_page_bytes() != 4096) {
-        skip();
-    }
-    for (size_t i = 0; i < COUNT_OF(seeds); i++) {
-        child_succeeds(any_history, &seeds[i], "");
-    }
-}
+static const uint64_t seeds[] = { 1, 22, 333 };
 
 static bool never(void)
 {
@@ -415,14 +368,17 @@ __attribute__((section(".preinit_array"), used)) static void (*const preinit)(vo
 
 int main(void)
 {
+    if (os_page_bytes() != 4096) {
+        return 0; /* the figures below are of small pages */
+    }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_committed_and_touched_is_resident),
-        cmocka_unit_test(records_that_were_given_back_are_not_resident),
-        cmocka_unit_test(what_nobody_had_is_not_resident),
-        cmocka_unit_test(what_epochs_that_drain_have_is_resident),
-        cmocka_unit_test(what_the_program_left_untouched_is_not_resident),
-        cmocka_unit_test(what_lives_and_is_written_is_live),
-        cmocka_unit_test(histories_agree_with_the_kernel),
+        IN_A_CHILD(what_is_committed_and_touched_is_resident),
+        IN_A_CHILD(records_that_were_given_back_are_not_resident),
+        IN_A_CHILD(what_nobody_had_is_not_resident),
+        IN_A_CHILD(what_epochs_that_drain_have_is_resident),
+        IN_A_CHILD(what_the_program_left_untouched_is_not_resident),
+        IN_A_CHILD(what_lives_and_is_written_is_live),
+        IN_CHILDREN(any_history, seeds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
