@@ -158,6 +158,7 @@ class Run(TslabTest):
             (2, "--keeper needs a value", "--keeper"),
             (2, "there is no option -x", "-x", "true"),
             (2, "TSLAB_STAS: unknown option (known: limit_bytes, ", "--stas", "true"),
+            (2, "). Did you mean --purge-delay-ms?", "--purge-dely-ms=0", "true"),
             (127, "nosuch: not found", "nosuch"),
             (126, "Permission denied", "./file"),
             (127, "not found", "./orphan"),
