@@ -77,6 +77,7 @@
     X(frees, COUNT, COUNTER, "objects freed")                                                                         \
     X(slabs_new, COUNT, COUNTER, "slabs taken from the depot")                                                        \
     X(slabs_recycled, COUNT, COUNTER, "slabs that emptied and are back in the depot")                                 \
+    X(slabs_drained, COUNT, COUNTER, "of these, slabs of epochs that emptied only after the close")                       \
     X(slabs_attached, COUNT, COUNTER, "partly used slabs that a heap attached")                                       \
     X(refills, COUNT, COUNTER, "times that a batch of slots came from a slab")                                        \
     X(refilled, COUNT, COUNTER, "slots in these batches")                                                             \

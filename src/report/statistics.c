@@ -41,6 +41,7 @@ static void stats_class(unsigned class, struct class_sums *sums)
     sums->cached += exchange_slots(class);
     sums->frees += counter_get(&lists->released);
     sums->slabs_recycled = counter_get(&lists->recycled);
+    sums->slabs_drained = counter_get(&lists->drained);
     const uint64_t queued = counter_get(&lists->queued);
     sums->harvests = counter_get(&lists->harvests);
     sums->queue_longest = counter_get(&lists->queue_longest);

@@ -218,6 +218,9 @@ static void partial_settle(struct afterwards *after)
             if (epoch == &epoch_process) {
                 depot_put(run_index(slab), class_geometry[word_class(word)].units, false);
             } else {
+                if (epoch_word_state(load_plain(&epoch->word)) == EPOCH_DRAINING) {
+                    counter_add_shared(&partial_counters[word_class(word)].drained, 1);
+                }
                 epoch_recycle_run(epoch, run_index(slab));
             }
         } else if (after->followed != NULL) {

@@ -30,6 +30,7 @@ _Static_assert(sizeof(struct partial_list) == CACHE_LINE, "a line each");
  * once for a slab or a queue, each of which costs several locked operations anyway. */
 struct partial_counters {
     _Alignas(CACHE_LINE) atomic_u64 recycled; /* slabs that emptied and went to the depot */
+    atomic_u64 drained;                       /* of these, slabs that emptied after their epoch was closed */
     atomic_u64 released;                      /* objects ended by a release instead of by a free */
     atomic_u64 queued;                        /* slabs left on a queue, each time */
     atomic_u64 harvests;                      /* queues harvested */

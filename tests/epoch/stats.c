@@ -56,6 +56,34 @@ static void a_list_has_all_that_are_there(void)
     }
 }
 
+/* Slabs that empty before the close do not count, and those that empty after it do. */
+static void slabs_that_drain_are_counted(void)
+{
+    enum { OBJECTS = 40000, SIZE = 240, OF_A_SLAB = UNIT / 256 };
+    static void *objects[OBJECTS];
+    char name[40];
+    const tslab_epoch epoch = opened();
+    enter(epoch);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i] = filled(epoch, SIZE, i);
+    }
+    const uint64_t before = figure("slabs_recycled");
+    snprintf(name, sizeof name, "class.%zu.slabs_drained", tslab_usable_size(objects[OBJECTS - 1]));
+    for (size_t i = 0; i < OBJECTS / 2; i++) {
+        tslab_free(objects[i]);
+    }
+    leave(epoch);
+    CHECK(figure(name) == 0);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    for (size_t i = OBJECTS / 2; i < OBJECTS; i++) {
+        tslab_free(objects[i]);
+    }
+    check_gone(epoch);
+    CHECK(figure("slabs_recycled") > before);
+    CHECK_SAY(figure(name) >= OBJECTS / 2 / OF_A_SLAB / 2 && figure(name) <= OBJECTS / 2 / OF_A_SLAB + 2,
+              "%llu slabs drained", (unsigned long long)figure(name));
+}
+
 /* One that does not drain can be found: closed for so long, held by so many. */
 static void what_does_not_drain_can_be_found(void)
 {
@@ -859,6 +887,7 @@ static void writing_does_not_allocate(void)
 
 static const struct epoch_case cases[] = {
     CASE(a_list_has_all_that_are_there),
+    CASE(slabs_that_drain_are_counted),
     CASE(what_does_not_drain_can_be_found),
     CASE(the_process_counts_epochs_too),
     CASE(a_thread_counts_what_it_did),
