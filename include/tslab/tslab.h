@@ -229,7 +229,7 @@ enum tslab_policy {
     TSLAB_POLICY_DRAIN = 0x1000001,
     /* Survivors are dead. All memory comes back without a single free. */
     TSLAB_POLICY_RELEASE = 0x1000002,
-    /* As TSLAB_POLICY_DRAIN. If there are survivors, a line on stderr counts them and names some. */
+    /* As TSLAB_POLICY_DRAIN. If there are survivors, a line on stderr counts them. */
     TSLAB_POLICY_REPORT = 0x1000003,
     /* As TSLAB_POLICY_RELEASE, and any later touch of the objects faults. The trap lasts until 4,096 more runs of
      * memory have been trapped, or an eighth of what the arena has had in use at most. In the checked library, which

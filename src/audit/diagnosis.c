@@ -62,14 +62,8 @@ static void say_epoch(struct text *text, const struct epoch *epoch)
 {
     static const char *const states[] = { ", gone", "", ", closed", ", closed", ", draining" };
     char label[EPOCH_LABEL_BYTES];
-    text_string(text, "epoch ");
-    if (epoch_label(epoch, label) > 0) {
-        text_string(text, "'");
-        text_foreign(text, label);
-        text_string(text, "'");
-    } else {
-        text_number(text, epoch_value(epoch), 0);
-    }
+    (void)epoch_label(epoch, label);
+    epoch_text(text, label, epoch_value(epoch));
     text_string(text, states[epoch_word_state(load_plain(&epoch->word))]);
 }
 

@@ -14,21 +14,17 @@
 
 #include <string.h>
 
-void ending_lock_gate(struct thread *thread, struct survivors_line *line)
-{
-    line->length = 0;
-    gate_lock(&thread->gate);
-    invariant(thread->line == NULL);
-    thread->line = line;
-}
-
 void ending_unlock_gate(struct thread *thread)
 {
-    const struct survivors_line *const line = thread->line;
-    invariant(line != NULL);
-    thread->line = NULL;
+    invariant(thread->gate.is_inside);
+    if (likely(thread->line.objects == 0)) {
+        gate_unlock(&thread->gate);
+        return;
+    }
+    const struct survivors_line line = thread->line;
+    thread->line.objects = 0;
     gate_unlock(&thread->gate);
-    survivors_say(line);
+    survivors_say(&line);
 }
 
 void ending_count(struct thread *thread, const struct epoch *epoch)
@@ -87,7 +83,7 @@ static void drain_or_retire(struct thread *thread, struct epoch *epoch)
     epoch_unpin(epoch);
 }
 
-/* Counts the survivors, writes the line about them, and ends them, as the policy says. */
+/* Counts the survivors, notes the line about them, and ends them, as the policy says. */
 static void treat_survivors(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
 {
     const bool says = load_plain(&epoch->policy) == TSLAB_POLICY_REPORT;
@@ -95,9 +91,10 @@ static void treat_survivors(struct thread *thread, struct epoch *epoch, struct t
     if (report != NULL || says) {
         struct survivors tally;
         survivors_count(epoch, &tally);
-        if (says && tally.objects > 0) {
-            invariant(thread->line != NULL && thread->line->length == 0);
-            survivors_describe(epoch, &tally, thread->line);
+        if (says) {
+            invariant(thread->gate.is_inside && thread->line.objects == 0);
+            thread->line = (struct survivors_line){ epoch_value(epoch), tally.objects, tally.bytes, "" };
+            (void)epoch_label(epoch, thread->line.label);
         }
         if (report != NULL) {
             report->survivors = tally.objects;
@@ -174,8 +171,7 @@ static void help_in_gate(struct thread *thread, struct epoch *epoch)
 
 noinline void ending_help(struct thread *thread, struct epoch *epoch)
 {
-    struct survivors_line line;
-    ending_lock_gate(thread, &line);
+    gate_lock(&thread->gate);
     help_in_gate(thread, epoch);
     ending_unlock_gate(thread);
 }
@@ -321,8 +317,7 @@ typedef int ending_verb(struct thread *thread, uint64_t value, bool reclaims, st
 always_inline int end_by(ending_verb *verb, struct thread *thread, uint64_t value, bool reclaims,
                          struct tslab_epoch_report *report)
 {
-    struct survivors_line line;
-    ending_lock_gate(thread, &line);
+    gate_lock(&thread->gate);
     const int status = verb(thread, value, reclaims, report);
     laws_at_moment(MOMENT_CLOSED, thread, value);
     ending_unlock_gate(thread);

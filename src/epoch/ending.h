@@ -14,8 +14,6 @@
 
 #include "thread/thread.h"
 
-struct survivors_line;
-
 /* As tslab_epoch_close and tslab_epoch_release. report may be NULL. They enter the gate. */
 int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
 int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
@@ -23,9 +21,8 @@ int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct 
 /* Empties the idle holds of a closed epoch, after a hold of it was made idle. Enters the gate. */
 void ending_help(struct thread *thread, struct epoch *epoch);
 
-/* Enter and leave the gate around a verb that may finish an epoch. A line about survivors is written after the gate was
- * left: the reader of stderr may be slow, and may need a fork or a new thread before it reads on. */
-void ending_lock_gate(struct thread *thread, struct survivors_line *line);
+/* Leaves the gate after a verb that may have finished an epoch. A line about survivors is written after that: the
+ * reader of stderr may be slow, and may need a fork or a new thread before it reads on. */
 void ending_unlock_gate(struct thread *thread);
 
 /* The whole close, for a thread that is in the gate already. */

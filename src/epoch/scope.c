@@ -335,8 +335,7 @@ static int advance_inside(struct thread *thread, struct epoch *epoch, uint64_t v
         return TSLAB_NO_MEMORY;
     }
     /* The thread that marks the epoch first closes it. A second one that tries has changed nothing. */
-    struct survivors_line line;
-    ending_lock_gate(thread, &line);
+    gate_lock(&thread->gate);
     if (report != NULL) {
         ending_begin_report(epoch, reclaims, report);
     }

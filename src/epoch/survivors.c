@@ -16,8 +16,6 @@
 
 #include <unistd.h>
 
-enum { REPORT_NAMED = 8 };
-
 static uint64_t slab_live(const struct run *slab, unsigned class)
 {
     return class_geometry[class].slots - slab_count(slab, &class_geometry[class]);
@@ -184,80 +182,17 @@ void survivors_end(struct epoch *epoch)
     }
 }
 
-struct naming {
-    struct text *text;
-    unsigned named;
-};
-
-static void name_object(struct naming *naming, const void *p, size_t bytes)
-{
-    if (naming->named++ < REPORT_NAMED) {
-        text_string(naming->text, naming->named == 1 ? ": " : ", ");
-        text_hex(naming->text, (uintptr_t)p);
-        text_string(naming->text, " (");
-        text_number(naming->text, bytes, 0);
-        text_string(naming->text, ")");
-    }
-}
-
-static void name_run(struct naming *naming, uint32_t first)
-{
-    const uint32_t tag = unit_tag(first);
-    char *const start = arena_address(first);
-    if (tag == TAG_LARGE) {
-        name_object(naming, start, owned_load(&arena.runs[first].large_bytes));
-    } else if (tag == TAG_CHUNK) {
-        for (size_t at = 0; at < CHUNK_BYTES && naming->named < REPORT_NAMED; at += GRANULE_BYTES) {
-            const unsigned code = load_plain(size_code_at(start + at));
-            if (code != 0) {
-                name_object(naming, start + at, size_code_bytes(code));
-            }
-        }
-    } else if (tag_class(tag) != CLASS_NONE) {
-        const struct class_geometry *geometry = &class_geometry[tag_class(tag)];
-        for (unsigned slot = 0; slot < geometry->slots && naming->named < REPORT_NAMED; slot++) {
-            if ((load_plain(&arena.runs[first].bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) == 0) {
-                name_object(naming, start + (size_t)slot * geometry->size, geometry->size);
-            }
-        }
-    }
-}
-
-void survivors_describe(struct epoch *epoch, const struct survivors *sum, struct survivors_line *line)
-{
-    char label[EPOCH_LABEL_BYTES];
-    struct text text = { .buffer = line->buffer, .capacity = sizeof line->buffer - 1 };
-    invariant(sum->objects != 0 && line->length == 0);
-    text_string(&text, "tslab: epoch ");
-    if (epoch_label(epoch, label) > 0) {
-        text_string(&text, "'");
-        text_foreign(&text, label);
-        text_string(&text, "'");
-    } else {
-        text_number(&text, epoch_value(epoch), 0);
-    }
-    text_string(&text, " closed with ");
-    text_number(&text, sum->objects, 0);
-    text_string(&text, sum->objects == 1 ? " survivor, " : " survivors, ");
-    text_number(&text, sum->bytes, 0);
-    text_string(&text, " bytes");
-    struct naming naming = { &text, 0 };
-    lock_acquire(epoch_lock(epoch));
-    for (uint32_t run = epoch->runs; run != 0 && naming.named < REPORT_NAMED; run = arena.runs[run].of_epoch.next) {
-        name_run(&naming, run);
-    }
-    lock_release(epoch_lock(epoch));
-    if (sum->objects > naming.named) {
-        text_string(&text, ", ...");
-    }
-    invariant(text.length < sizeof line->buffer);
-    line->buffer[text.length++] = '\n';
-    line->length = text.length;
-}
-
 void survivors_say(const struct survivors_line *line)
 {
-    if (line->length != 0) {
-        (void)os_write(STDERR_FILENO, line->buffer, line->length);
-    }
+    char buffer[160];
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
+    invariant(line->objects != 0);
+    text_string(&text, "tslab: ");
+    epoch_text(&text, line->label, line->epoch);
+    text_string(&text, " closed with ");
+    text_number(&text, line->objects, 0);
+    text_string(&text, line->objects == 1 ? " survivor, " : " survivors, ");
+    text_number(&text, line->bytes, 0);
+    text_string(&text, " bytes\n");
+    (void)os_write(STDERR_FILENO, buffer, text.length);
 }

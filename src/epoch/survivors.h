@@ -1,4 +1,4 @@
-/* Survivors: the objects of an epoch that are alive. Here they are counted, named on stderr, or ended.
+/* Survivors: the objects of an epoch that are alive. Here they are counted, reported on stderr, or ended.
  *
  * Counting looks at linked runs and at what holds have (a chunk that is being filled, a heap that caches). It does so
  * under the epoch's lock, also while a thread allocates from the hold: everything that it reads there is atomic.
@@ -7,7 +7,7 @@
 #ifndef TSLAB_EPOCH_SURVIVORS_H
 #define TSLAB_EPOCH_SURVIVORS_H
 
-#include "slab/epoch_record.h"
+#include "thread/thread.h"
 
 struct survivors {
     uint64_t objects, bytes;
@@ -24,16 +24,7 @@ static inline uint64_t survivors_memory(const struct survivors *sum)
 /* Counts the survivors. The result is exact except for what other threads allocate and free meanwhile. */
 void survivors_count(struct epoch *epoch, struct survivors *sum);
 
-/* A line for stderr. Length 0: there is nothing to say yet. */
-struct survivors_line {
-    size_t length;
-    char buffer[640];
-};
-
-/* Makes the line: how many survivors there are, and the addresses of some. The caller has all holds. */
-void survivors_describe(struct epoch *epoch, const struct survivors *sum, struct survivors_line *line);
-
-/* Writes the line, if there is one. Outside of the gate, because it may take as long as the reader of stderr does. */
+/* Writes a line on stderr. Outside of the gate, because it may take as long as the reader of stderr does. */
 void survivors_say(const struct survivors_line *line);
 
 /* Ends all survivors, as the policy says. No thread uses one, frees one, or has a hold of the epoch. */

@@ -5,6 +5,7 @@
 #include "common/metadata.h"
 #include "common/trace.h"
 #include "os/os.h"
+#include "os/text.h"
 #include "slab/handle_table.h"
 #include "space/depot.h"
 #include "space/limit.h"
@@ -428,6 +429,19 @@ size_t epoch_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES])
     }
     label[EPOCH_LABEL_BYTES - 1] = 0;
     return strlen(label);
+}
+
+void epoch_text(struct text *text, const char *label, uint64_t value)
+{
+    invariant(value != 0 && strnlen(label, EPOCH_LABEL_BYTES) < EPOCH_LABEL_BYTES);
+    text_string(text, "epoch ");
+    if (label[0] == 0) {
+        text_number(text, value, 0);
+        return;
+    }
+    text_string(text, "'");
+    text_foreign(text, label);
+    text_string(text, "'");
 }
 
 void epoch_set_label(struct epoch *epoch, const char *label)

@@ -46,6 +46,7 @@ struct handle_table;
 struct heap;
 struct thread;
 struct partial_list;
+struct text;
 
 enum epoch_state { EPOCH_FREE, EPOCH_OPEN, EPOCH_CLOSED, EPOCH_FINISHING, EPOCH_DRAINING };
 
@@ -258,6 +259,9 @@ always_inline bool hold_claim(struct hold *hold, struct thread *holder)
 
 /* Copies the epoch's label as a string and returns its length. */
 size_t epoch_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES]);
+
+/* Names an epoch by its label, or by its value where that is empty. */
+void epoch_text(struct text *text, const char *label, uint64_t value);
 
 /* Sets the label, cut to fit. NULL: no label. */
 void epoch_set_label(struct epoch *epoch, const char *label);

@@ -241,6 +241,7 @@ static uint32_t take_record(void)
 /* Takes the lock when all is there that a record with these frames needs, or there is no memory for it. */
 static void lock_with_room(const uintptr_t *frames, size_t depth)
 {
+    invariant(known_samples != NULL && depth <= STACK_FRAMES);
     for (bool more = true;;) {
         lock_acquire(&samples_lock);
         memory_lacks = 0;

@@ -211,7 +211,7 @@ static bool becomes_idle(struct thread *thread)
 static void close_record(struct thread *thread, bool may_rest)
 {
     bool is_closed = false;
-    invariant(thread->scope == NULL && thread->line == NULL && thread->work.epoch == 0);
+    invariant(thread->scope == NULL && thread->line.objects == 0 && thread->work.epoch == 0);
     invariant(!may_rest || thread != registry.last);
     store_plain(&thread->number, 0);
     thread->is_sampling = false; /* a fork may have cut the thread while it took a sample */

@@ -38,7 +38,12 @@ struct thread_before {
     atomic_u64 allocations, frees, misses, refills, flushes;
 };
 
-struct survivors_line;
+/* The survivors of an epoch, as they are reported on stderr. objects 0: there are none. */
+struct survivors_line {
+    uint64_t epoch; /* its value */
+    uint64_t objects, bytes;
+    char label[LABEL_BYTES];
+};
 
 struct thread {
     struct gate gate;
@@ -54,7 +59,7 @@ struct thread {
     bool is_sampling;                          /* the thread reads its call stack (sampling.h) */
     struct epoch *warm;                        /* the list of warm epochs, linked by next_idle */
 
-    struct survivors_line *line; /* the line that an ending verb writes after it has left the gate; NULL: none */
+    struct survivors_line line; /* what an ending verb writes after it has left the gate */
 
     /* The unit of work that the thread is in (work_unit.h); private to it. */
     struct work_unit work;

@@ -86,7 +86,7 @@ policy!(
     Drain, TSLAB_POLICY_DRAIN, Keeps
 );
 policy!(
-    /// As [`Drain`], and a line on stderr counts survivors and names some.
+    /// As [`Drain`], and a line on stderr counts survivors.
     Report, TSLAB_POLICY_REPORT, Keeps
 );
 policy!(
