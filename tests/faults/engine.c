@@ -155,10 +155,16 @@ static void run_plan(const struct turn *turn)
     check_nothing_is_lost();
 }
 
-static void fail_in_turn(struct plan plan, unsigned least, unsigned most, unsigned stride)
+/* The call fails once, in each turn, and then from each turn on. */
+static void fail_in_turn(enum call call, unsigned least, unsigned most, unsigned stride)
 {
-    plan.turn.run = run_plan;
-    turns(&plan.turn, least, most * stride, stride, 0);
+    for (int once = 1; once >= 0; once--) {
+        struct plan plan = { .turn = { .call = call, .once = once != 0, .run = run_plan },
+                             .refuses = call == PLACE && once == 0,
+                             .arena_bytes = ROOMY,
+                             .count = OBJECTS };
+        turns(&plan.turn, least, most * stride, stride, 0);
+    }
 }
 
 /* Nothing at all can be had, or nothing where the engine looks of its own accord. */
@@ -216,18 +222,17 @@ static void start_in_vain_twice(const void *argument)
 
 static void a_refused_commit(void **state)
 {
-    fail_in_turn((struct plan){ .turn = { .call = PLACE, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 8,
-                 12, 1);
-    fail_in_turn((struct plan){ .turn.call = PLACE, .refuses = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 12,
-                 1);
+    fail_in_turn(PLACE, 8, 12, 1);
 }
 
 /* Somebody else is where the arena would grow: nothing is refused for that. */
 static void a_place_that_is_taken(void **state)
 {
+    struct plan plan = { .turn = { .call = PLACE, .once = true, .run = run_plan },
+                         .arena_bytes = ROOMY,
+                         .count = OBJECTS };
     place_fails_by = OS_TAKEN;
-    fail_in_turn((struct plan){ .turn = { .call = PLACE, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 8,
-                 20, 1);
+    turns(&plan.turn, 8, 20, 1, 0);
     place_fails_by = OS_NO_MEMORY;
 }
 
@@ -251,24 +256,18 @@ static void a_refused_mapping(void **state)
     /* Memory for records: between guard pages it is made accessible piece by piece (without, see
      * threads_without_records).
      */
-    fail_in_turn((struct plan){ .turn = { .call = COMMIT, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 5,
-                 8, 5);
-    fail_in_turn((struct plan){ .turn.call = COMMIT, .arena_bytes = ROOMY, .count = OBJECTS }, 5, 8, 5);
+    fail_in_turn(COMMIT, 5, 8, 5);
 }
 
 /* Guard pages, and what is trapped. */
 static void a_refused_guard(void **state)
 {
-    fail_in_turn((struct plan){ .turn = { .call = FORBID, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 5,
-                 8, 11);
-    fail_in_turn((struct plan){ .turn.call = FORBID, .arena_bytes = ROOMY, .count = OBJECTS }, 5, 8, 11);
+    fail_in_turn(FORBID, 5, 8, 11);
 }
 
 static void a_refused_purge(void **state)
 {
-    fail_in_turn((struct plan){ .turn = { .call = PURGE, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 3, 6,
-                 3);
-    fail_in_turn((struct plan){ .turn.call = PURGE, .arena_bytes = ROOMY, .count = OBJECTS }, 3, 6, 3);
+    fail_in_turn(PURGE, 3, 6, 3);
 }
 
 enum { THREADS = 100, EACH = OBJECTS / THREADS };
@@ -489,9 +488,7 @@ static void pause_by_a_wrong_clock(const void *argument)
 static void a_clock_that_cannot_be_trusted(void **state)
 {
     child_succeeds(pause_by_a_wrong_clock, NULL, "");
-    fail_in_turn((struct plan){ .turn = { .call = CLOCK, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9,
-                 7);
-    fail_in_turn((struct plan){ .turn.call = CLOCK, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9, 7);
+    fail_in_turn(CLOCK, 8, 9, 7);
 }
 
 static void *take_and_let_go(void *lock)

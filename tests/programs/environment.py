@@ -8,7 +8,7 @@ import shutil
 import stat
 import subprocess
 
-from run import PYTHON, WORK, Skipped, entry, expect, need, tslab_lines
+from run import WORK, Skipped, entry, expect, need, tslab_lines
 
 
 def complaints(runner, **options):
@@ -76,14 +76,6 @@ def compiled(runner, source, *options):
     runner.run([need("gcc", "gcc"), "-O2", "-fno-builtin", "-pthread", "-o", program, os.path.join(WORK, source), *options],
                preload=False)
     return program
-
-
-@entry
-def limit_with_threads(runner):
-    """Room is left for the stacks of threads, 8 MiB each."""
-    result = runner.same([PYTHON, "-B", os.path.join(WORK, "threads.py")], extra={"PYTHONMALLOC": "malloc"},
-                         preexec_fn=limited(4000000))
-    expect(result == "20 threads did their work\n", result)
 
 
 @entry
