@@ -1,4 +1,4 @@
-/* Allocations of all kinds, as any program may make them. What they need of the system is a subject here. */
+/* Allocations of all kinds, as any program may make them. The system calls that they need are tested here. */
 #ifndef WORK_H
 #define WORK_H
 

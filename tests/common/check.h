@@ -1,8 +1,6 @@
-/*
- * What the tests of the drop-in share. They are ordinary programs that know nothing of tslab: each must pass on the
+/* Shared by the tests of the drop-in. They are ordinary programs that know nothing of tslab: each must pass on the
  * system's malloc too, because that is the behaviour they pin down. Exit code 0 is success, 77 is "cannot be tested
- * here".
- */
+ * here". */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -86,9 +86,8 @@ static inline struct child child_run(void (*body)(const void *), const void *arg
     return child;
 }
 
-/* What follows the name of the process in the line by which the library ended the child; NULL: that is not what it
- * said.
- */
+/* The text behind the name of the process in the line by which the library ended the child; NULL: there is no such
+ * line. */
 static inline const char *child_last_words(const struct child *child)
 {
     char start[64];

@@ -1,4 +1,4 @@
-/* What the tests of epochs share. A case is a function that runs in a process of its own, where the engine has not
+/* Shared by the tests of epochs. A case is a function that runs in a process of its own, where the engine has not
  * started yet (unless it is the malloc of the program): it must end well, and say nothing on stderr. */
 #ifndef EPOCH_H
 #define EPOCH_H
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <tslab/tslab.h>
 
-/* What checks and sanitizers keep for themselves is memory, too. */
+/* Memory that checks and sanitizers keep counts, too. */
 enum { HEAVY = EPOCH_SLOW || TSLAB_CHECKED };
 
 enum { UNIT = 16 * 1024, KILOBYTE = 1024, MEGABYTE = 1024 * 1024 };
@@ -143,7 +143,7 @@ static inline bool takes_plain(enum tslab_policy policy, unsigned flags)
     return policy == TSLAB_POLICY_DRAIN || policy == TSLAB_POLICY_REPORT || (flags & TSLAB_OPEN_VOUCHED) != 0;
 }
 
-/* What entering an epoch answers. */
+/* The answer of entering an epoch. */
 static inline int entered_status(enum tslab_policy policy, unsigned flags)
 {
     return malloc_is_ours() && takes_plain(policy, flags) ? TSLAB_OK : TSLAB_EXPLICIT;

@@ -1,4 +1,5 @@
-/* What a report of a close must say. The including file has CHECK and CHECK_SAY, each kind of test its own. */
+/* The figures that a report of a close must have. The including file has CHECK and CHECK_SAY, each kind of test its
+ * own. */
 #ifndef REPORTED_H
 #define REPORTED_H
 

@@ -24,7 +24,7 @@ struct trapped_call {
     uintptr_t site;
 };
 
-/* What the kernel answers: a negative number of an error. */
+/* The kernel's answer: a negative number of an error. */
 static inline long trap_pass(const struct trapped_call *call)
 {
     const long *const w = call->words;

@@ -1,5 +1,5 @@
-/* What a program may notice of the library's thread, the keeper: as good as nothing. Each case is a process of its own.
- * The program knows nothing of tslab, and passes on the system's malloc, where there is never a keeper.
+/* A program may notice next to nothing of the library's thread, the keeper. Each case is a process of its own. The
+ * program knows nothing of tslab, and passes on the system's malloc, where there is never a keeper.
  *
  *   company [CASE]
  *

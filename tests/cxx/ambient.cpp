@@ -58,11 +58,10 @@ void plain_objects_land_in_the_scope()
     CHECK(gone(epoch));
 }
 
-// Freeing nothing is nothing, also as the very first thing that happens in an epoch.
-// Big parts of the standard library work inside of a scope, and all that they allocate there is freed there.
-// A scope that takes no plain objects leaves them to the one around it.
-// What a thread started inside of a scope allocates is not the scope's: scopes are those of one thread.
-// In a vouched epoch even exceptions are the epoch's: they are fine as long as they are caught inside.
+// Freeing nothing is nothing, also as the very first thing that happens in an epoch. Big parts of the standard library
+// work inside of a scope, and all that they allocate there is freed there. A scope that takes no plain objects leaves
+// them to the one around it. A thread that is started inside of a scope does not allocate in it: scopes are those of
+// one thread. In a vouched epoch even exceptions are the epoch's: they are fine as long as they are caught inside.
 // Exceptions fly through many scopes, of epochs that end and of epochs that stay, and are kept beyond them.
 void exceptions_outlive_their_epochs()
 {

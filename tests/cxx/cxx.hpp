@@ -1,4 +1,4 @@
-// What the tests of tslab.hpp share. They run on libtslab, where malloc is the system's, and again on the drop-in.
+// Shared by the tests of tslab.hpp. They run on libtslab, where malloc is the system's, and again on the drop-in.
 #ifndef CXX_HPP
 #define CXX_HPP
 

@@ -4,7 +4,7 @@
 
 enum { THREADS = 3, STEADY = 2000, STEADY_BYTES = 10000, OBJECTS = 500, LARGE_BYTES = 600 * KILOBYTE };
 
-/* What the threads have at most at once, and so what may be in motion: objects, a large one, and epochs' chunks. */
+/* The most that the threads have at once, and so the most in motion: objects, a large one, and epochs' chunks. */
 enum { MOTION_BYTES = THREADS * 16 * MEGABYTE };
 
 static atomic_bool over;

@@ -68,7 +68,7 @@ static void inner_scopes_count(void)
     STATUS(tslab_epoch_close(inner, 0, NULL), TSLAB_OK);
 }
 
-/* What a library keeps survives its scope. */
+/* Memory that a library keeps survives its scope. */
 static void what_a_library_keeps_stays_valid(void)
 {
     enum { TEXTS = 2000 };

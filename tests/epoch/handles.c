@@ -35,7 +35,7 @@ static void what_is_too_large_is_refused(void)
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
 }
 
-/* What nobody was given. */
+/* Handles that were never given out. */
 
 enum { MANY = 300 };
 struct live {

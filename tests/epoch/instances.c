@@ -177,7 +177,7 @@ static void it_does_not_end_while_somebody_is_inside(void)
     verify(q, 100, 2);
     helper_does(&helper, do_leave, &epoch);
     helper_ends(&helper);
-    /* Who is inside of another one is not in its way. */
+    /* A thread inside of another one is not in its way. */
     const tslab_epoch beside = opened();
     enter(beside);
     STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);

@@ -129,7 +129,7 @@ static void random_traffic_is_isolated(void)
         CHECK(object->owner == the_process || same(tslab_epoch_of(object->p), (tslab_epoch){ object->owner }));
         born(object->p, object->owner);
         if (below(&random, 3000) == 0) {
-            /* What is empty comes into other hands. */
+            /* Empty memory comes into other hands. */
             for (size_t n = 0; n < OBJECTS; n++) {
                 if (below(&random, 4) != 0) {
                     drop(&objects[n]);
@@ -308,7 +308,7 @@ static void other_threads_empty_an_open_epoch(void)
         }
         CHECK(pthread_join(thread, NULL) == 0);
         leave(handed.epoch);
-        /* What lives at most, as much again that is on its way, and what caches may hold. */
+        /* The most live bytes, as many again on their way, and the bytes that caches may hold. */
         const uint64_t limit = 4 * (uint64_t)HANDED * handed.size + 4 * MEGABYTE;
         CHECK_SAY(most_memory <= limit, "%zu bytes each: %llu bytes were held, %llu would do", handed.size,
                   (unsigned long long)most_memory, (unsigned long long)limit);

@@ -25,7 +25,7 @@ struct limit {
     uint64_t limit_bytes, used_bytes, refusals;
 };
 
-/* What the statistics say of a label. */
+/* The figures of a label in the statistics. */
 static struct limit limit_of(const char *label)
 {
     static const char *const names[] = { "limit_bytes", "used_bytes", "refusals" };

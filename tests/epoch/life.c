@@ -71,7 +71,7 @@ static pthread_key_t keys[20];
 static atomic_uint entered_in_destructors, refused_in_destructors;
 static tslab_epoch busy[10 * COUNT_OF(keys)]; /* the main thread is inside */
 
-/* What a thread does by name after its end does not make it a thread again. */
+/* A thread that uses an epoch by name after its end does not join again. */
 static void stay_ended(tslab_epoch other, tslab_epoch entered_elsewhere, size_t objects)
 {
     STATUS(tslab_epoch_enter(other), TSLAB_NO_MEMORY);

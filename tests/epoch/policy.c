@@ -1,4 +1,4 @@
-/* What becomes of survivors under each policy, as a user would write it, and what comes back of the memory. */
+/* The fate of survivors and of their memory under each policy, as a user would write it. */
 #include "epoch.h"
 #include "figures.h"
 
@@ -231,7 +231,7 @@ static void trap_faults_at_a_later_touch(void **state)
     }
 }
 
-/* What is trapped has no pages, and is used again when enough others were trapped. */
+/* A trapped run has no pages, and is used again when enough others were trapped. */
 static void trap_costs_no_memory_for_ever(void)
 {
     const size_t rounds = 12000;

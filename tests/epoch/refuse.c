@@ -127,7 +127,7 @@ static void a_refused_call_writes_no_report(void)
     CHECK(memcmp(&report, &untouched, sizeof report) == 0);
 }
 
-/* Who closes an epoch again is told what keeps it. */
+/* A second close reports what keeps the epoch. */
 static void a_second_close_reports_what_is_left(void)
 {
     tslab_epoch epoch = opened();

@@ -1,4 +1,4 @@
-/* What can be learned of epochs while they live: by structure, as text and as JSON. */
+/* The figures of living epochs: by structure, as text and as JSON. */
 #include "epoch.h"
 #include "figures.h"
 
@@ -255,7 +255,7 @@ static atomic_bool worked;
 
 static void *look_at_workers(void *unused)
 {
-    /* What one slow path moves, of each class, is seen before or after. */
+    /* The slots that one slow path moves, of each class, are seen before or after. */
     enum { MOST = WORKERS * (WORKER_LIVE + WORKER_SIZES * 1024) };
     struct total_figures before = { 0 }, now;
     while (!atomic_load(&worked)) {
@@ -288,7 +288,7 @@ static void threads_at_work_are_counted_sanely(void)
     CHECK(after.allocations == before.allocations + WORKERS * times(400000));
 }
 
-/* What has become of epochs is counted, by whichever thread and way it happened. */
+/* The ends of epochs are counted, by whichever thread and way they came. */
 
 static void *open_and_close(void *unused)
 {
@@ -425,8 +425,8 @@ static void the_process_counts_epochs_too(void)
     CHECK(after.purged_bytes >= during.purged_bytes + (uint64_t)10000 * 500 / 100 * 99);
 }
 
-/* What is freed before the next is allocated needs one chunk, however long that goes on: it does not make the epoch one
- * that keeps slabs. */
+/* Objects that are freed before the next is allocated need one chunk, however long that goes on: the epoch does not
+ * begin to keep slabs. */
 static void an_empty_chunk_is_filled_anew(void)
 {
     struct total_figures first, last;
@@ -736,7 +736,7 @@ static void misses_have_reasons(void)
     CHECK(now.misses == slow || now.misses == now.allocations + now.frees);
     CHECK(now.misses > before.misses && now.misses <= now.allocations + now.frees);
     CHECK(now.slabs_new > before.slabs_new && now.slabs_new + now.slabs_attached <= now.allocations);
-    /* What the stock took, it gives again. */
+    /* The stock gives each tray back. */
     CHECK(TSLAB_CHECKED || (now.stocked > before.stocked && now.from_stock > before.from_stock));
     CHECK(now.from_stock <= now.stocked);
 }

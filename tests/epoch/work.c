@@ -375,7 +375,7 @@ static void units_and_scopes_nest(void)
     STATUS(tslab_epoch_close(by_hand, 0, NULL), TSLAB_OK);
 }
 
-/* Who has entered an epoch in a unit leaves it first. */
+/* A thread that entered an epoch in a unit leaves it first. */
 static void a_unit_ends_where_it_began(void)
 {
     const tslab_epoch by_hand = opened();
@@ -392,7 +392,7 @@ static void a_unit_ends_where_it_began(void)
     STATUS(tslab_epoch_close(by_hand, 0, NULL), TSLAB_OK);
 }
 
-/* What the end of a unit says does not depend on the policy. */
+/* The result of the end of a unit does not depend on the policy. */
 static void the_end_of_a_unit_says_what_was_not_left(void)
 {
     const tslab_epoch outer = opened(), first = opened(), second = opened();

@@ -35,7 +35,7 @@ static void call_aligned(void)
     (void)((aligned_new *)operator_named("_ZnwmSt11align_val_t"))(too_much(), 64);
 }
 
-/* What the child says on stderr as it aborts. */
+/* The child's line on stderr as it aborts. */
 static void expect_abort(void (*call)(void))
 {
     int ends[2];

@@ -1,4 +1,4 @@
-/* What realloc and calloc cost: a block of size 0 is free, a smaller one gives back, fresh memory is not touched. */
+/* The cost of realloc and calloc: a block of size 0 is free, a smaller one gives back, fresh memory is not touched. */
 #include "check.h"
 
 #include <errno.h>

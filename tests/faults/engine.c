@@ -1,4 +1,4 @@
-/* Every call of the operating system fails in turn, once or from then on. What fails is refused cleanly, nothing is
+/* Every call of the operating system fails in turn, once or from then on. A failure is reported cleanly, nothing is
  * lost, and afterwards all works again. */
 #include "engine.h"
 #include "company.h"
@@ -354,7 +354,7 @@ static void no_memory_for_a_thread(void **state)
     }
 }
 
-/* What waits of a freed run, a huge page and a little, may be too short to leave afterwards. */
+/* The rest of a freed run, a huge page and a little, may be too short to leave afterwards. */
 enum { KEPT_BYTES = 3 << 20 };
 
 /* Long empty memory loses its pages and its addresses, and comes back as zero when it is needed. */
@@ -652,7 +652,7 @@ static bool on_request(void)
     return true;
 }
 
-/* Grows until the engine asks for huge pages, twice. What fails of that is no failure of anything else. */
+/* Grows until the engine asks for huge pages, twice. A failure of these calls is no failure of anything else. */
 static void grow_in_vain(const struct turn *turn)
 {
     enum { COUNT = 7000, BYTES = 8000 };

@@ -1,4 +1,4 @@
-/* Every call of the operating system that epochs make fails in turn, once or from then on. What fails is refused
+/* Every call of the operating system that epochs make fails in turn, once or from then on. A failure is reported
  * cleanly, nothing is lost, and afterwards all works again. */
 #include "epoch.h"
 #include "turns.h"

@@ -1,7 +1,7 @@
 /* Every call of libc by which the library asks the system for something fails in turn, with every errno that it may
- * fail with, once or from then on: each in a process of its own on the drop-in, from its very start. What is refused
- * is refused with ENOMEM and leaves all as it was; nothing ends the process; and as soon as the calls succeed again,
- * all is served, and as much is alive and mapped in the end as in a process that never saw a fault.
+ * fail with, once or from then on: each in a process of its own on the drop-in, from its very start. A refusal is
+ * ENOMEM and leaves all as it was. Nothing ends the process. As soon as the calls succeed again, all is served, and as
+ * much is alive and mapped in the end as in a process that never saw a fault.
  *
  *   family INTERPOSER [long]     runs all plans; "long" tries every call, not some of many
  *   family --work                is the process of one plan: FAULTS (interpose.c) */
@@ -185,7 +185,7 @@ static void compare(const char *plan, const struct result *found, const struct r
     CHECK_SAY(kib < kib_wanted + SLACK_KIB, "%s: %zu KiB are mapped, not %zu", plan, kib, kib_wanted);
 }
 
-/* What a call may fail with. The first of a call is tried more thoroughly than the others. */
+/* The errors of a call. The first of a call is tried more thoroughly than the others. */
 struct failure {
     const char *call, *how;
     unsigned least; /* so many calls of it come at least */
@@ -255,8 +255,8 @@ static void fail_the_futex(const struct result *wanted)
     }
 }
 
-/* What the keeper asks for itself: other processors than those of the thread that makes it, no priority, a table of
- * descriptors of its own. */
+/* The keeper's own calls: other processors than those of the thread that makes it, no priority, a table of descriptors
+ * of its own. */
 static void fail_the_keeper(const struct result *wanted)
 {
     static const char *const plans[] = {

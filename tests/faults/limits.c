@@ -212,7 +212,7 @@ static void room(void)
     (void)limit_set(RLIMIT_AS, lifted);
 }
 
-/* What was given back counts for no limit any more. */
+/* Memory that was given back counts for no limit any more. */
 static void given_back(void)
 {
     enum { BYTES = 1 << 30 };
@@ -281,7 +281,7 @@ static void lock_current(void)
     CHECK(munlockall() == 0);
 }
 
-/* Locked pages do not go back. What the library says it gave back it did. */
+/* Locked pages do not go back. The bytes that the library reports did go back. */
 static void locked(void)
 {
     const struct total_figures before = settled();

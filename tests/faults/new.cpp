@@ -37,7 +37,7 @@ int main()
     struct alignas(256) Wide {
         char bytes[256];
     };
-    /* What a program has at its start, libstdc++ has kept a part of for exceptions; all the rest is used up. */
+    /* At the start libstdc++ keeps a part of the memory for exceptions. All the rest is used up. */
     plan = reinterpret_cast<void (*)(const char *)>(dlsym(RTLD_DEFAULT, "faults_plan"));
     CHECK(plan != nullptr && getenv("NEW_FAULTS") != nullptr);
     plan(getenv("NEW_FAULTS"));

@@ -37,7 +37,7 @@ static size_t proof(size_t size)
     return size < PROOF_BYTES ? size : PROOF_BYTES;
 }
 
-/* What an allocation returned is kept, or it was refused as it should be. */
+/* Keeps the object of an allocation, or checks its refusal. */
 static bool granted(const void *p, int error)
 {
     CHECK_SAY(p != NULL || error == ENOMEM, "refused with %s", strerror(error));
@@ -148,7 +148,7 @@ static void resize(size_t i)
     }
 }
 
-/* What a thread does with its own objects, and with those that others left to it. */
+/* The work of a thread on its own objects, and on those that others left to it. */
 static void *in_a_thread(void *first)
 {
     for (size_t i = (size_t)(uintptr_t)first; i < (size_t)(uintptr_t)first + SHARED; i++) {

@@ -1,5 +1,5 @@
-/* Some of everything that the library can do, for tests in which memory, or something else of the system, is short.
- * What is refused must be refused with ENOMEM, and leave all as it was; what is served must be whole. */
+/* Some of everything that the library can do, for tests in which memory, or something else of the system, is short. A
+ * refusal must be ENOMEM, and leave all as it was. An object that is served must be whole. */
 #ifndef WORK_H
 #define WORK_H
 

@@ -1,5 +1,5 @@
-/* A library that knows nothing of tslab, and whose constructor runs before tslab's where the loader so decides. What it
- * does with fork handlers is what other allocators' users do:
+/* A library that knows nothing of tslab, and whose constructor runs before tslab's where the loader so decides. It uses
+ * fork handlers as users of other allocators do:
  *
  *   LIBRARY_MUTEX        handlers hold a mutex under which other threads allocate
  *   LIBRARY_JOIN         before a fork, a worker that has allocated is stopped and joined, and started again after it

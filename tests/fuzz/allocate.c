@@ -224,7 +224,7 @@ void allocate_by_libc(const struct operation *operation)
     }
 }
 
-/* What an allocation that named an epoch has answered, against what it must. */
+/* Compares the answer of an allocation that named an epoch with the one expected. */
 static void born_in(struct model *model, void *p, size_t asked, size_t alignment, tslab_handle handle)
 {
     const enum grant grant = model_grants(model);

@@ -217,7 +217,7 @@ enum grant model_grants(const struct model *model)
     if (model->state == TSLAB_EPOCH_OPEN) {
         return world.may_refuse ? EITHER : GRANTED;
     }
-    /* Who is inside of an epoch that another thread closes still gets what is at hand. */
+    /* A thread inside of an epoch that another closes still gets the memory at hand. */
     return world.here != NOBODY && model->inside[world.here] > 0 && model->closer != world.here ? EITHER : REFUSED;
 }
 
@@ -822,7 +822,7 @@ static void check_stats(const struct model *model, const struct tslab_epoch_stat
     const uint32_t inside = model_inside(model);
     const uint32_t mine = world.here == NOBODY ? 0 : model->inside[world.here];
     CHECK(same(stats.epoch, model->epoch));
-    /* What another thread inside of it has at hand is known to that thread alone. */
+    /* The memory that another thread inside of it has at hand is known to that thread alone. */
     if (inside == mine) {
         CHECK_SAY(stats.live_objects == model->objects && bytes_agree(stats.live_bytes, model->bytes),
                   "%llu objects of %llu bytes live in epoch %#llx, not %llu of %llu",

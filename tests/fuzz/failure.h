@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a run has come to; in memory that a supervisor and forked children share, where there are any. */
+/* The result of a run, in memory that a supervisor and forked children share, where there are any. */
 struct progress {
     uint64_t operation; /* that is being done: the number of its record */
     uint64_t reports;   /* lines on stderr that were asked for by TSLAB_POLICY_REPORT */

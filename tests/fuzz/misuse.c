@@ -18,7 +18,7 @@
 #include "space/arena.h"
 #endif
 
-/* What may come of it, as bits. */
+/* The possible outcomes, as bits. */
 enum { DOUBLE = 1, DOUBLE_OR_WILD = 2, INTERIOR = 4, FOREIGN = 8, LINES = 4, SURVIVES = 64 };
 static const char *const lines[LINES] = {
     "double free of",
@@ -29,7 +29,7 @@ static const char *const lines[LINES] = {
 
 enum { SURVIVED = 43, NOTHING_TO_DO = 44, PATIENCE_SECONDS = 60, SMALL = TSLAB_CHECKED > 1 ? 32 * 1024 : 256 * 1024 };
 
-/* What only a checked build is sure to see. */
+/* Misuse that only a checked build is sure to see. */
 static unsigned if_checked(unsigned expected)
 {
     return TSLAB_CHECKED ? expected : expected | SURVIVES;
@@ -59,7 +59,7 @@ static bool may_be_a_run(const struct object *object)
     return TSLAB_CHECKED > 1 ? object->usable > 16 * 1024 : object->usable % 4096 == 0;
 }
 
-/* What came to be of memory that was freed: it may be empty by then, another slab, or not mapped. */
+/* The state of memory that was freed: it may be empty by then, another slab, or not mapped. */
 static unsigned of_a_freed_one(const struct object *object)
 {
     return DOUBLE | DOUBLE_OR_WILD | INTERIOR | (may_be_a_run(object) ? FOREIGN : 0);

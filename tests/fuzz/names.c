@@ -1,5 +1,5 @@
-/* The files of the drop-in that have the names of libc and of C++, under other names. What it includes is included
- * before: those headers mean the real ones. */
+/* The files of the drop-in that have the names of libc and of C++, under other names. Its headers are included before,
+ * since they mean the real names. */
 #include "epoch/scope.h"
 #include "malloc/fast.h"
 #include "os/fatal.h"
@@ -70,7 +70,7 @@
 #include "api/cxx.c"
 #include "api/malloc.c"
 
-/* What libc makes of its malloc. */
+/* libc's functions on top of malloc. */
 char *fuzzed_strndup(const char *text, size_t most)
 {
     const size_t length = strnlen(text, most);

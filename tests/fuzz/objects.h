@@ -1,5 +1,5 @@
-/* What the oracle knows of the objects that live. Each is filled with a pattern of its own, and a map of all addresses,
- * a bit for every 16 bytes, sees any overlap. Nothing here allocates by malloc, which may be what is tested. */
+/* The oracle's record of the objects that live. Each is filled with a pattern of its own, and a map of all addresses, a
+ * bit for every 16 bytes, sees any overlap. Nothing here allocates by malloc, which may be what is tested. */
 #ifndef OBJECTS_H
 #define OBJECTS_H
 

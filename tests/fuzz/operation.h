@@ -74,7 +74,7 @@ struct operation operation_decode(const uint8_t record[RECORD_BYTES]);
 /* The record of which this is what it decodes to. Of the rare ones, way and place are part of the index. */
 void operation_encode(const struct operation *operation, uint8_t record[RECORD_BYTES]);
 
-/* What it is, for people; and its constant, which files of text use: it does not change with the weights. */
+/* Its name for people, and its constant, which files of text use: it does not change with the weights. */
 const char *operation_text(enum kind kind);
 const char *operation_name(enum kind kind);
 

@@ -1,4 +1,4 @@
-/* What must be refused, and must change nothing. */
+/* Calls that must be refused, and must change nothing. */
 #include "model.h"
 #include "names.h"
 

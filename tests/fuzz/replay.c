@@ -5,7 +5,7 @@
  *   fuzz_replay --records FILE OUT    writes it as records, for libFuzzer
  *   fuzz_replay --shrink FILE OUT     leaves out whatever is not needed to fail, and writes that as text
  *
- * What a failing case is shrunk to fails as well, perhaps in another way. */
+ * A shrunk case fails as well, perhaps in another way. */
 #include "operation.h"
 #include "supervisor.h"
 #include "textfile.h"

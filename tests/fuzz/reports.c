@@ -195,7 +195,7 @@ static void check_epoch(const json_t *entry, const struct tslab_epoch_stats *sta
     CHECK(number(entry, "live_bytes") == stats->live_bytes && number(entry, "memory_bytes") == stats->memory_bytes);
     CHECK(stats->memory_bytes == stats->slab_bytes + stats->chunk_bytes + stats->large_bytes);
     CHECK(stats->live_bytes + stats->cached_bytes <= stats->memory_bytes);
-    /* What is no UTF-8 is replaced there; anything else is as it was given. */
+    /* Bytes that are no UTF-8 are replaced there. All else is as it was given. */
     snprintf(label, sizeof label, "%s", text_of(entry, "label"));
     CHECK(strstr(label, "\xef\xbf\xbd") != NULL || strcmp(label, stats->label) == 0);
 }
@@ -260,7 +260,7 @@ static void report_profile(void)
     done_with(contents, file);
 }
 
-/* What the names of libc say. */
+/* The reports of libc's names. */
 
 static void report_on_stderr(void)
 {
@@ -271,7 +271,7 @@ static void report_on_stderr(void)
     check_text(file);
 }
 
-/* What it says in XML, family/report.c reads. */
+/* family/report.c reads its XML. */
 static void report_xml(const struct operation *operation)
 {
     const int file = new_file();

@@ -2,8 +2,8 @@
  * of objects, free slots and records, with zeros, with ones. No address that is handed out may follow from it, no
  * object that lives may change, and calloc returns zeros as ever.
  *
- * What is written to a page that went back to the system is the program's own fault, so nothing is written to units
- * that the arena's tables call clean. */
+ * A write to a page that went back to the system is the program's own fault, so nothing is written to units that the
+ * arena's tables call clean. */
 #include "model.h"
 
 #include "malloc/current_thread.h"

@@ -22,8 +22,8 @@ struct settings {
 
 struct settings settings_of(const uint8_t *record);
 
-/* Puts them into the environment, for a program that is about to start. What a person has set there already stays, but
- * for what the model has to know. */
+/* Puts them into the environment, for a program that is about to start. Variables that a person has set stay, but for
+ * those that the model has to know. */
 void settings_export(const struct settings *settings);
 
 #endif

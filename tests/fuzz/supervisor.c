@@ -19,7 +19,7 @@ enum { PATIENCE_SECONDS = 100, GOOD = 42 };
 /* The variable that says that the program is to run a case, and nothing else. */
 #define FOR_A_CASE "FUZZ_CASE"
 
-/* What TSLAB_POLICY_REPORT says, and TSLAB_STATS. */
+/* The output of TSLAB_POLICY_REPORT and TSLAB_STATS. */
 static const char asked_for[] = "tslab: epoch ";
 static const char statistics[] = "tslab statistics\n", json_statistics[] = "{\"schema\":\"tslab-statistics\",";
 
@@ -41,7 +41,7 @@ static void *shared_pages(int file, size_t bytes)
     return pages;
 }
 
-/* This program was started for a case. What it prints at its end, when it has been asked to, is told apart later. */
+/* This program was started for a case. Its output at the end, where it was asked for any, is told apart later. */
 static _Noreturn void run_the_case(void)
 {
     const off_t bytes = lseek(RECORDS_FILE, 0, SEEK_END);

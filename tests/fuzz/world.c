@@ -113,7 +113,7 @@ static void lane_begin(size_t lane)
     }
 }
 
-/* What libc allocates for a thread must not land in an epoch. */
+/* Memory that libc allocates for a thread must not land in an epoch. */
 static void switch_lane(const struct operation *operation)
 {
     const size_t lane = operation->place % LANES;

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Does all operations of the records (what is less than a record at the end is ignored), then ends everything and
- * checks that nothing is left. What the library does wrong ends the program. Not again in the child of a fork. */
+/* Does all operations of the records (less than a record at the end is ignored), then ends everything and checks that
+ * nothing is left. An error of the library ends the program. Not again in the child of a fork. */
 void world_run(const uint8_t *records, size_t bytes);
 
 #endif

@@ -1,7 +1,5 @@
-/*
- * What glibc's build defines before each file of its tests and of their support library, and the compiler's own headers
- * do not. The build includes this file first.
- */
+/* Definitions of glibc's build for each file of its tests and of their support library, which the compiler's own
+ * headers lack. The build includes this file first. */
 #include <errno.h>
 #include <limits.h>
 #include <sys/cdefs.h>

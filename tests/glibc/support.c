@@ -1,2 +1,2 @@
-/* What glibc's build tells its support library: the directory of that build, of which our tests need nothing. */
+/* The directory of glibc's build, as that build tells its support library. Our tests need nothing of it. */
 const char support_objdir_root[] = "";

@@ -305,7 +305,7 @@ static uint64_t verify_codes(uint32_t first, uint64_t passed)
     return sum;
 }
 
-/* What is counted is read first: others clear a code, then count. Returns how much more is counted than there is. */
+/* The count is read first: others clear a code, then count. Returns how much more is counted than there is. */
 static uint64_t verify_open_chunk(const struct cursor *cursor)
 {
     const uint64_t start = load_plain(&cursor->start), at = load_plain(&cursor->at), freed = load_plain(&cursor->freed);
@@ -393,7 +393,7 @@ void verify_epoch_at_rest(struct epoch *epoch)
     invariant(state != EPOCH_FREE || epoch->runs == 0);
 }
 
-/* What walks find is no step of the engine's. */
+/* A walk is no step of the engine's. */
 static struct epoch *next_epoch(uint32_t *at)
 {
     struct epoch *const epoch = epoch_next(at);

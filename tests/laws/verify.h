@@ -51,8 +51,8 @@ void verify_cursor(const struct cursor *cursor);
 void verify_epoch(struct epoch *epoch);
 void verify_epoch_at_rest(struct epoch *epoch);
 
-/* What has to do with many threads, and may be looked at while they run, but for slow operations: the depot, and the
- * runs and lists of all epochs. In a gate. */
+/* The laws that hold while many threads run, but for slow operations: the depot, and the runs and lists of all epochs.
+ * In a gate. */
 void verify_shared(void);
 
 /* The accounts (accounts.h). They add up to what is committed; each run in use is in one of them, and each cached slot

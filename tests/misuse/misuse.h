@@ -56,7 +56,7 @@ struct misuse {
     }
 #define MISUSE(name, release, checked) MISUSE_OF(0, name, release, checked)
 
-/* What a case finds when it begins. */
+/* The state in which a case begins. */
 struct misuse_place {
     const char *name;
     void (*begin)(void);

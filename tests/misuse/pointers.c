@@ -49,7 +49,7 @@ static char *object(size_t size)
     return p;
 }
 
-/* What the letters are about. */
+/* The objects that the letters name. */
 static struct {
     const struct misuse *misuse;
     const char *at; /* the next letter */
@@ -342,7 +342,7 @@ static void usable_size_foreign(void)
     (void)tslab_usable_size(in_data);
 }
 
-/* What is no misuse. */
+/* Cases that are no misuse. */
 
 static void rightful_use(void)
 {
@@ -422,7 +422,7 @@ static const struct misuse cases[] = {
     SCRIPT(a_large_one_after_release, LARGE, 0, "Oqd!f", NOT, NOT, DOUBLE_OR_WILD),
     SCRIPT(after_release_with_reclaim, 64, 0, "oD!f", NOT, NOT, DOUBLE_OR_WILD),
     SCRIPT(after_a_trap, 64, 0, "TOc!f", NOT, NOT, DOUBLE_OR_WILD),
-    /* What is dead may then have been freed, or released: nobody can tell. */
+    /* A dead object may have been freed or released by then: nothing tells which. */
     SCRIPT(twice_after_another_was_released, LARGE, 0, "xOf!f", NOT, NOT, DOUBLE_OR_WILD),
     /* Objects of handles are freed by them alone: the handle's own free is the second one. */
     SCRIPT(the_object_of_a_handle, 100, 0, "H!fR", NOT, NOT, OF_HANDLE),
@@ -480,7 +480,7 @@ static void begin_old(void)
 
 #if !MISUSE_DROPIN
 
-/* What a place for so many bytes has for its user. */
+/* The bytes that an object of a size has for its user. */
 static size_t bytes_for(size_t size)
 {
     const size_t room = guard_room(size);

@@ -1,4 +1,4 @@
-/* What a misuse of memory can reach: a case for every cell of the table in SECURITY.md, in a process of its own. The
+/* The reach of a misuse of memory: a case for every cell of the table in SECURITY.md, in a process of its own. The
  * program is built twice: on the engine as users get it, and on the checked one.
  *
  *   reach            runs all cases
@@ -477,7 +477,7 @@ static void read_after_free_of_large(void)
     CHECK(*(volatile char *)p == 0x5a);
 }
 
-/* What is written into a freed object is its next owner's old contents, and nothing else. */
+/* Bytes written into a freed object are its next owner's old contents, and nothing else. */
 static void write_after_free_does_not_steer_malloc(void)
 {
     static long long target[8];
@@ -640,7 +640,7 @@ static void size_overflow(void)
     }
 }
 
-/* What a kernel that refuses must not bring about: free memory that looks written to. */
+/* A kernel that refuses must not make free memory look written to. */
 
 static bool refuse(void *start, size_t bytes)
 {
@@ -725,7 +725,7 @@ static void say_where(void)
     const char *const p = object(48);
     uint64_t seal = 0;
 #if TSLAB_CHECKED > 1
-    /* What depends on the secret alone: the address is the same in all processes. */
+    /* The word depends on the secret alone: the address is the same in all processes. */
     char *const fixed = mmap((void *)0x100000000000, os_page_bytes(), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     CHECK(fixed != MAP_FAILED);

@@ -133,8 +133,8 @@ void *mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t o
         errno = ENOMEM;
         return MAP_FAILED;
     }
-    /* What the rounding leaves over at both ends goes back. A file takes the place of what was found for it: it has
-     * nothing for the rest of its last page. */
+    /* The rest of the rounding at both ends goes back. A file takes the place of what was found for it: it has nothing
+     * for the rest of its last page. */
     const int anonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     char *const mapping = fd == -1 ? kernel_mmap(NULL, wanted + slack, protection, flags, -1, 0)
                                    : kernel_mmap(NULL, wanted + slack, PROT_NONE, anonymous, -1, 0);
@@ -189,7 +189,7 @@ int mincore(void *start, size_t bytes, unsigned char *resident)
     return 0;
 }
 
-/* What the functions above return, in the kernel's way. */
+/* The results of the functions above, in the kernel's way. */
 static long answer(long result)
 {
     return result == -1 ? -errno : result;

@@ -1,5 +1,5 @@
-/* What most parts of the library take part in: threads that allocate all sizes, free what others have allocated, use
- * epochs and instances, and a child of a fork. Memory may be scarce. usage: every_option LIBRARY, which is loaded
+/* Work that most parts of the library take part in: threads that allocate all sizes, free what others have allocated,
+ * use epochs and instances, and a child of a fork. Memory may be scarce. usage: every_option LIBRARY, which is loaded
  * unless it is there already. */
 #include <dlfcn.h>
 #include <pthread.h>

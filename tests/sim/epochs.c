@@ -170,7 +170,7 @@ static void leave_epoch(struct thread *thread, int actor, uint64_t value)
     }
 }
 
-/* What a report may say. Under REPORT, the line on stderr says the same. */
+/* The figures that a report may have. Under REPORT, the line on stderr says the same. */
 struct bounds {
     unsigned before; /* objects when it began, those too that were about to leave */
     uint32_t turn;

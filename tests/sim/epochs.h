@@ -41,7 +41,7 @@ enum {
 
 struct object;
 
-/* What the rig knows of epochs. */
+/* The rig's record of epochs. */
 struct epoch_ledger {
     uint64_t value[EPOCHS_MAX];
     uint64_t seen[EPOCH_RECORDS]; /* the records' words at the last step */
@@ -111,7 +111,7 @@ bool works_operate(int actor, char what, int number);
 /* Does an operation of a script; false when it is about something else. */
 bool epochs_operate(int actor, char what, int number);
 
-/* What a thread that ends does first. */
+/* The first step of a thread that ends. */
 void epochs_thread_ends(int actor);
 
 /* The ledger in the child of a fork: nobody is inside but the forking thread. */
@@ -123,7 +123,7 @@ const char *epochs_check_codes(uint32_t unit, uint32_t units);
 /* A run with a word of no class, where users' objects may lie. NULL, or what is wrong. */
 const char *epochs_check_run(uint32_t unit, unsigned *lost);
 
-/* What the records are at the start of a run. */
+/* The records at the start of a run. */
 void epochs_look(void);
 
 /* Parts of the oracle and of the world: see there. */

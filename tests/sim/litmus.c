@@ -1,9 +1,9 @@
-/* What the memory model of the rig permits (memory.h), by tests as the literature has them: all outcomes of all
- * schedules, and of all stores that loads may return, are collected, and must be exactly those that are expected. The
- * threads are instrumented, as engines under the model are.
+/* The outcomes that the memory model of the rig permits (memory.h), by tests as the literature has them: all outcomes
+ * of all schedules, and of all stores that loads may return, are collected, and must be exactly those that are
+ * expected. The threads are instrumented, as engines under the model are.
  *
- * An outcome is what the threads' looks returned, a digit each; "-": there was none; "race": a data race ended the run.
- */
+ * An outcome is what the threads' looks returned, a digit each; "-": there was none; "race": a data race ended the
+ * run. */
 #include "memory.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -152,7 +152,7 @@ static void copy_bytes(void)
       (see(0, load_seq_cst(Y)), see(1, load_seq_cst(X))), , ) \
     T(not_early_after_acquire, 2, "00 01 11", (store_seq_cst(X, 1), store_seq_cst(Y, 1)), \
       (see(0, load_acquire(Y)), see(1, load_seq_cst(X))), , ) \
-    /* What is early for one is so for all. */ \
+    /* A store that is early for one thread is so for all. */ \
     T(early_for_all, 3, ALL_BUT_0010_AND_1010, (store_seq_cst(X, 1), store_seq_cst(Y, 1)), \
       (store_seq_cst(Z, 1), see(0, load_relaxed(Y)), see(1, load_seq_cst(X))), \
       (see(2, load_seq_cst(Y)), see(3, load_seq_cst(Z))), ) \
@@ -211,7 +211,7 @@ static void copy_bytes(void)
     T(bytes_of_a_word_relaxed, 2, "- race", (store_relaxed(byte(0), 1), m.data = 1, store_relaxed(byte(1), 1)), \
       if (load_acquire(word_of_bytes()) == 0x101) see(0, m.data), , ) \
     \
-    /* What users hand on, and a fork. */ \
+    /* Hand-overs of users, and a fork. */ \
     T(handed_on, 2, "-", (memory_use(&m.data, 4), memory_release(&m), store_relaxed(X, 1)), \
       if (load_relaxed(X) == 1) (memory_acquire(&m), memory_use(&m.data, 4)), , ) \
     T(handed_on_too_early, 2, "- race", (memory_release(&m), memory_use(&m.data, 4), store_relaxed(X, 1)), \

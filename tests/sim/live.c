@@ -177,7 +177,7 @@ static bool is_said_to_live(uint32_t number, struct sample *sample, uintptr_t *s
     return lives;
 }
 
-/* What is said to live does, or did when the look began; and all that was sampled and lives is said to. */
+/* An object reported to live does, or did when the look began, and all sampled objects that live are reported. */
 static void look_at_samples(void)
 {
     struct object before[OBJECTS_MAX];

@@ -1,4 +1,4 @@
-/* What is seen of a process while it runs, in the world of the simulation: reports that are due, and sampled objects.
+/* Reports of a running process, in the world of the simulation: reports that are due, and sampled objects.
  *
  *   %        a signal asks for a report, which the first one of these makes ready
  *   #        come by, as a slow operation does          ;       the same as the keeper does
@@ -18,7 +18,7 @@ enum { LIVE_ACTORS = 5 };
 /* Whether an object is sampled. BLIND: nor are samples ended that were taken of its place before. */
 enum sampling_state { SAMPLING_UNKNOWN, SAMPLING_ALL, SAMPLING_NONE, SAMPLING_BLIND };
 
-/* What the rig knows of all this. */
+/* The rig's record of these. */
 struct live_ledger {
     bool reports;                    /* they are made ready */
     unsigned asked;                  /* signals that came, */

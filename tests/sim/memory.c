@@ -144,7 +144,7 @@ static bool is_within(const struct view *inner, const struct view *outer)
     return true;
 }
 
-/* What comes after a release does not happen before who acquires it. */
+/* A step after a release does not happen before the thread that acquires it. */
 static void tick(void)
 {
     own_view()->time[sim_self()]++;
@@ -314,7 +314,7 @@ static uint32_t next_store(uint32_t i, uint8_t bytes)
     return i;
 }
 
-/* What the stores released that a load of these bytes reads, of which `i` is the last. */
+/* The releases of the stores that a load of these bytes reads, of which `i` is the last. */
 static struct view released_by(uint32_t i, uint8_t bytes)
 {
     struct view view = { { 0 }, { 0 } };
@@ -421,7 +421,7 @@ static void add_ordered(struct place *place, uint8_t bytes, uint32_t store, bool
 
 enum { CANDIDATES_MAX = 16 };
 
-/* What a load may return: a store, 0 for what was there before the run, and the word after it. */
+/* The values that a load may return: a store, 0 for the value before the run, and the word after it. */
 struct candidate {
     uint32_t store;
     uint64_t word;
@@ -593,7 +593,7 @@ void memory_use(const void *start, size_t bytes)
     use(start, bytes, WRITES, __builtin_return_address(0));
 }
 
-/* What the compiler calls, by its own names and prototypes. */
+/* The functions that the compiler calls, by its own names and prototypes. */
 
 #define WHERE __builtin_return_address(0)
 

@@ -4,10 +4,10 @@
  *
  * Plain accesses: two of two threads, one a write, of which neither happens before the other, end the run (vector
  * clocks, after Flanagan and Freund, "FastTrack"). Atomic ones: every place keeps its stores in the order in which they
- * were made. A load returns any that happens-before and the order of seq_cst operations permit; which, is a choice of
- * the scheduler. A read-modify-write reads the last one. What a store released comes with it, to who acquires it.
+ * were made. A load returns any that happens-before and the order of seq_cst operations permit. The scheduler chooses
+ * which. A read-modify-write reads the last one. The releases of a store pass to the thread that acquires it.
  *
- * What the model leaves out, and what it adds, is said in docs/protocols/memory.md. */
+ * docs/protocols/memory.md says what the model leaves out and adds. */
 #ifndef TSLAB_TESTS_SIM_MEMORY_H
 #define TSLAB_TESTS_SIM_MEMORY_H
 

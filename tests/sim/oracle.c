@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* What libc's abort is to users: here it is what the rig looks for. */
+/* The abort of the library, which the rig looks for. */
 
 void (*fatal_prepare)(void); /* the rig has no handlers of SIGABRT */
 void (*fatal_explain)(const void *pointer);
@@ -220,7 +220,7 @@ static char wrong[160];
 
 #define WRONG(...) (snprintf(wrong, sizeof wrong, __VA_ARGS__), wrong)
 
-/* What the laws do not say of a slab: who has it. */
+/* The owner of a slab, of which the laws say nothing. */
 static const char *check_slab(uint32_t unit)
 {
     const struct run *slab = &arena.runs[unit];
@@ -374,7 +374,7 @@ static const char *check_registry(void)
     return n == world_record_count ? NULL : WRONG("%zu records on the registry", n);
 }
 
-/* What users hold is where it was born, and known to live. */
+/* Each object of a user is where it was born, and known to live. */
 static const char *check_objects(void)
 {
     for (const struct object *o = world.objects; o < world_objects_end(); o++) {

@@ -419,7 +419,7 @@ const struct scenario scenarios[] = {
     { "report", "two close", { "N @0 E a2>2 L", DIRECT }, { "c", "c", "f" }, 2, 3 },
     { "report", "release while it drains", { "N @0 E a2 a3 L C", DIRECT }, { "d", "c", "y" }, 2, 3 },
 
-    /* What is empty goes back to the system before the call returns. */
+    /* Empty memory goes back to the system before the call returns. */
     { "reclaim", "close", { "O @0 E a2 a3 f f L", DIRECT }, { "c", "n2 b" }, 4, 5 },
     { "reclaim", "close beside a free", { "O @0 E a2 a3>1 L", DIRECT }, { "c f", "f", "r" }, 2, 3 },
     { "reclaim", "the last leave reclaims", { "O @0 E a2 f", DIRECT }, { "L", "c", "n1 b" }, 3, 4 },

@@ -43,7 +43,7 @@ static struct {
 
 struct front *sim_front[THREADS_MAX];
 
-/* What the last run did. */
+/* The steps of the last run. */
 static struct {
     int thread;
     char what; /* 0: an atomic operation at `where`; STALE: it returned what so many stores ago was the last one */

@@ -86,7 +86,7 @@ static enum os_placed place(void *start, size_t bytes, enum os_access access)
 
 static bool (*real_commit)(void *start, size_t bytes);
 
-/* What was forbidden may be touched again. */
+/* Forbidden memory may be touched again. */
 static bool commit(void *start, size_t bytes)
 {
     if (!system_forbids(arena_unit(start))) {
@@ -163,8 +163,7 @@ size_t wrap_os_resident_bytes(void)
     return 0;
 }
 
-/* What the rig's threads are is not known to libc; and of the rig itself nothing is to be held, for many a fork is left
- * in the middle. */
+/* libc does not know the rig's threads, and no lock of the rig may be held, for many a fork is left in the middle. */
 bool wrap_os_has_threads(void)
 {
     return true;

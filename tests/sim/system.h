@@ -10,7 +10,7 @@
 
 enum { TOLD_MAX = 32, ACTORS_MAX = 5 };
 
-/* What a run changes. */
+/* The state that a run changes. */
 struct system {
     uint64_t forbidden;       /* a bit a unit */
     unsigned forbids;         /* runs that were forbidden, since ever */

@@ -127,7 +127,7 @@ static void end_unit(int actor)
 
 /* Statistics. */
 
-/* What a list, or a look, says of an epoch that a script had opened before. Under the memory model nothing orders the
+/* A list, or a look, tells of an epoch that a script had opened before. Under the memory model nothing orders the
  * opening of another thread before this. */
 static void check_entry(const struct tslab_epoch_stats *entry, const struct epoch_ledger *before)
 {

@@ -58,7 +58,7 @@ struct saved {
     uint32_t codes_units;
 };
 
-/* What runs take for records, and the codes of units: only what was in reach can have changed. */
+/* The records of runs, and the codes of units: only those in reach can have changed. */
 static unsigned char *meta_start;
 static size_t meta_before;
 
@@ -426,8 +426,8 @@ void world_check_stamp(const struct object *object)
     }
 }
 
-/* Who reclaims finds nothing dirty in the end, unless others made something dirty meanwhile. Under the memory model,
- * where nothing orders this after what others did before, it may not know of that. */
+/* A thread that reclaims finds nothing dirty in the end, unless others made something dirty meanwhile. Under the memory
+ * model, where nothing orders this after what others did before, it may not know of that. */
 void world_reclaim_begins(int actor)
 {
     world.dirtied[actor] = 0;

@@ -1,5 +1,5 @@
-/* What the threads of a run work on: the real engine, with few units, on the rig's system (system.h), and a ledger of
- * the objects that users hold.
+/* The world that the threads of a run work on: the real engine, with few units, on the rig's system (system.h), and a
+ * ledger of the objects that users hold.
  *
  * The engine is started once; the state at the start of a scenario is copied, and copied back before every run.
  *
@@ -29,8 +29,7 @@
  *
  * and to set the start up:
  *
- *   @<thread>  whose turn it is                        ><thread>   hand the newest object to another thread
- */
+ *   @<thread>  whose turn it is                        ><thread>   hand the newest object to another thread */
 #ifndef TSLAB_TESTS_SIM_WORLD_H
 #define TSLAB_TESTS_SIM_WORLD_H
 

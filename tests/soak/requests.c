@@ -167,7 +167,7 @@ static bool dooms(enum tslab_policy policy)
     return policy == TSLAB_POLICY_RELEASE || policy == TSLAB_POLICY_TRAP;
 }
 
-/* What lives in an epoch that is about to end with all in it is checked before. Returns how many live. */
+/* Checks the objects in an epoch that is about to end with all in it. Returns how many live. */
 static uint64_t survivors(struct worker *worker, enum tslab_policy policy, struct item *items, size_t count)
 {
     uint64_t survivors = 0;
@@ -181,7 +181,7 @@ static uint64_t survivors(struct worker *worker, enum tslab_policy policy, struc
     return survivors;
 }
 
-/* After its end. What drains goes to another thread. */
+/* After its end. An epoch that drains goes to another thread. */
 static void is_closed(struct worker *worker, tslab_epoch epoch, enum tslab_policy policy, struct item *items,
                       size_t count)
 {
@@ -425,7 +425,7 @@ static void request_shared(struct worker *worker)
     }
 }
 
-/* What that means, the option epoch_policy says. */
+/* The option epoch_policy says what that means. */
 static void request_as_unit(struct worker *worker)
 {
     struct item items[60];

@@ -106,7 +106,7 @@ static void guests_come(uint64_t round)
     }
 }
 
-/* What they kept is for another thread to free. */
+/* Another thread frees the objects that they kept. */
 static void guests_go(void)
 {
     for (size_t i = 0; i < GUESTS; i++) {

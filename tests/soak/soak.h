@@ -13,7 +13,7 @@
 
 enum { POOL = 1500, KEPT_HANDLES = 200, PER_REQUEST = 400 };
 
-/* What was done so far; a number for each line of the report. X(name, what it counts) */
+/* Counts of the work so far, one for each line of the report. X(name, what it counts) */
 #define COUNTERS(X)                                                                                                    \
     X(objects, "objects allocated")                                                                                    \
     X(bytes, "bytes asked for")                                                                                        \
@@ -71,7 +71,7 @@ static inline bool one_in(struct worker *worker, size_t n)
     return below(worker, n) == 0;
 }
 
-/* What the epochs of most requests do with survivors. TSLAB_POLICY_DEFAULT: each something else. */
+/* The policy of most requests' epochs for survivors. TSLAB_POLICY_DEFAULT: each something else. */
 extern enum tslab_policy requests_policy;
 /* How many objects a request has at most: from 20 to PER_REQUEST. */
 extern unsigned long requests_objects;

@@ -4,7 +4,8 @@
 
 enum { WARM_SHARE = 20, OPEN_AT_ONCE = 10000 };
 
-/* What the process may grow by after its start: for tables that grow in steps, and what a sanitizer keeps. */
+/* The growth of the process that is allowed after its start: for tables that grow in steps, and what a sanitizer
+ * keeps. */
 enum { GROWTH = 768 * KILOBYTE };
 
 static size_t metadata_bytes(void)
@@ -291,7 +292,7 @@ static void ten_thousand_are_open_at_once(void)
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }
 
-/* What an open request weighs beside the bytes that it asked for. */
+/* The weight of an open request beside the bytes that it asked for. */
 static void open_ones_are_small(void)
 {
     enum { REQUESTS = 1000, OBJECTS = 225 };

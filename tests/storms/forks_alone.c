@@ -57,7 +57,7 @@ static void use_in_child(uint64_t seed)
     CHECK_SAY(stats.threads == 1, "%zu threads in the child", stats.threads);
     CHECK_SAY(stats.cached_bytes == 0, "%zu bytes are cached in the child", stats.cached_bytes);
     CHECK_SAY(stats.dirty_bytes == 0, "%zu bytes are dirty in the child", stats.dirty_bytes);
-    /* What the vanished threads held lives on: their messages and what was in the rings. */
+    /* Objects of the vanished threads live on: their messages and what was in the rings. */
     CHECK_SAY(stats.live_objects <= WORKERS * (HELD + RING + 4), "%zu objects live in the child", stats.live_objects);
 }
 

@@ -1,10 +1,8 @@
-/*
- * A long line of descent: every generation has threads that allocate and free, forks while they live, and only the
- * child goes on. What the vanished threads held free must serve their descendants, or the last of them is as large as
+/* A long line of descent: every generation has threads that allocate and free, forks while they live, and only the
+ * child goes on. Free memory of the vanished threads must serve their descendants, or the last of them is as large as
  * all together.
  *
- *   generations [GROWTH_MIB]      0 only tells the growth, for a malloc that promises nothing
- */
+ *   generations [GROWTH_MIB]      0 only tells the growth, for a malloc that promises nothing */
 #include "check.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* What storms of objects share: messages that carry their own proof, rings to hand them on, and the reckoning at the
+/* Shared by storms of objects: messages that carry their own proof, rings to hand them on, and the reckoning at the
  * end. */
 #ifndef MESSAGE_H
 #define MESSAGE_H

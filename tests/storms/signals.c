@@ -32,7 +32,7 @@ static int pipe_ends[2];      /* who writes waits for who reads, and is interrup
 static atomic_size_t printed; /* statistics, on the pipe */
 static tslab_epoch common;
 
-/* What a handler needs to know of the thread that it interrupted. Volatile is what the C standard asks for here. */
+/* The state of the interrupted thread that a handler needs. The C standard asks for volatile here. */
 static _Thread_local volatile sig_atomic_t is_outside; /* of the library */
 static _Thread_local sigjmp_buf outside;
 static _Thread_local uint64_t handler_random;

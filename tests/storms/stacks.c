@@ -42,7 +42,7 @@ static void begin(void)
 }
 __attribute__((section(".preinit_array"), used)) static void (*const preinit)(void) = begin;
 
-/* What is called. */
+/* The called function. */
 
 static void nothing(void)
 {
@@ -95,7 +95,7 @@ static void call_family(void)
     free(realloc(p, 100000));
 }
 
-/* What libc's own print takes is not the library's affair. */
+/* The stack of libc's own print is not the library's affair. */
 static void call_reports_of_libc(void)
 {
     (void)malloc_trim(0);

@@ -1,4 +1,4 @@
-/* What the storms share. They call the functions of libtslab: linked with it alone, beside the system's malloc, and on
+/* Shared by the storms. They call the functions of libtslab: linked with it alone, beside the system's malloc, and on
  * the drop-in, where those are malloc and its family. */
 #ifndef STORM_H
 #define STORM_H

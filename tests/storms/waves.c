@@ -16,7 +16,7 @@ enum {
     EACH = 30,
     FIRST = 2 * WAVE, /* those of one wave may still be ending when the next has begun */
     ALLOWED_KIB = 1024,
-    /* What all threads together have in hand at one moment is luck, and now and then more than ever before. A leak of
+    /* The objects of all threads at one moment are a matter of luck, and now and then more than ever before. A leak of
      * one cache line for each thread would be ten times this. */
     ALLOWED_METADATA = 4 * 1024,
     WINDOWS = 8, /* a record that serves again grows by the classes that it did not know, until it knows all */
@@ -59,7 +59,7 @@ static bool is_plateau(const struct extent *early, const struct extent *late)
            late->metadata_bytes <= early->metadata_bytes + ALLOWED_METADATA;
 }
 
-/* What leaks grows in each window; anything else stops to grow. */
+/* A leak grows in each window. Anything else stops growing. */
 static void check_plateau(struct extent early, struct extent (*more)(void))
 {
     setlinebuf(stdout); /* a failed check does not flush it */

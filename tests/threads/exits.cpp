@@ -133,8 +133,7 @@ int main()
     for (auto &key : keys)
         CHECK(pthread_key_create(&key, destroy_value) == 0);
     CHECK(pthread_key_create(&last_key, allocate_at_last) == 0);
-    // On a busy machine more threads may be alive at once than ever before, and each needs a heap. What leaks grows
-    // always.
+    // On a busy machine more threads may be alive at once than ever before, and each needs a heap. A leak always grows.
     enum { windows = 3 };
     size_t before = resident_after(settled_after), grown = 0;
     for (int window = 1; window <= windows; window++) {

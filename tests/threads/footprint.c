@@ -1,4 +1,4 @@
-/* What tslab costs a program that hardly uses it: an idle one, and a thread that allocates a little.
+/* The cost of tslab to a program that hardly uses it: an idle one, and a thread that allocates a little.
  *
  *   footprint idle      prints the resident KiB of a program that did nothing
  *   footprint threads   prints the resident KiB that each of many threads adds when it has allocated a little */

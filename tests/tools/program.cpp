@@ -1,5 +1,5 @@
-/* What a tool watches: constructors, threads, forks and a library opened at run time, all of which allocate. It knows
- * nothing of tslab. With a word, it makes that mistake instead.
+/* A program for tools to watch: constructors, threads, forks and a library opened at run time, all of which allocate.
+ * It knows nothing of tslab. With a word, it makes that mistake instead.
  *
  * usage: program PLUGIN [race|stack|global|heap|freed|uninitialised|undefined|leak] */
 #include <dlfcn.h>

@@ -392,7 +392,7 @@ static void classes(const void *unused)
           stats.untouched_bytes >= stats.pages_free * 4096 * 9 / 10);
 }
 
-/* Whoever holds a lock, the walks do not wait for it. */
+/* The walks wait for no lock that another thread holds. */
 static void locks(const void *unused)
 {
     const tslab_epoch epoch = tslab_epoch_open(NULL);

@@ -32,7 +32,7 @@ static void free_pieces(void)
     }
 }
 
-/* What is mapped at an address is somebody else's, and remembers who wrote to it. */
+/* The memory mapped at an address is another owner's, and remembers writes. */
 static char *neighbour_moves_in(void *start, size_t bytes)
 {
     char *const p = mmap(start, bytes, PROT_READ | PROT_WRITE,

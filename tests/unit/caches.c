@@ -1,5 +1,5 @@
-/* What the caches of threads promise: when they help, how much they may hold, and when they give back. Every scenario
- * is a process of its own, so that the counters start at zero. */
+/* The caches of threads: when they help, how much they may hold, and when they give back. Every scenario is a process
+ * of its own, so that the counters start at zero. */
 #include "child.h"
 
 #include "common/option.h"
@@ -19,9 +19,9 @@
 
 enum { BULK = 200000, NEAR = 100, WINDOW = 256 };
 
-/* What a thread's caches of one class may hold. A magazine and an outbox: bytes, or so many slots up to more bytes. A
- * stock: of all classes together; more if the thread has shown that it wants back what it frees. And a claimed word.
- * The exchange of a class is for all threads. */
+/* The most that a thread's caches of one class may hold. A magazine and an outbox: bytes, or so many slots up to more
+ * bytes. A stock: of all classes together; more if the thread has shown that it wants back what it frees. And a claimed
+ * word. The exchange of a class is for all threads. */
 enum {
     MAGAZINE_BYTES = 32 * 1024,
     MAGAZINE_SLOTS = 64,
@@ -30,8 +30,8 @@ enum {
     EXCHANGE_BYTES = 1024 * 1024,
 };
 
-/* What the trays of magazines, outboxes and exchanges weigh together. In a stock a place of a tray takes 8 bytes, and
- * its slot at least 16. */
+/* The weight of the trays of magazines, outboxes and exchanges. In a stock a place of a tray takes 8 bytes, and its
+ * slot at least 16. */
 enum { TRAY_BYTES_MOST = 1024 * 1024 };
 
 struct counts {
@@ -99,8 +99,8 @@ static void counters_add_up(size_t live)
     CHECK(stats.live_objects == live);
 }
 
-/* Memory that is purged and wanted back at once teaches the engine to keep more, and then less is gone round. What is
- * never purged teaches nothing. */
+/* Memory that is purged and wanted back at once teaches the engine to keep more, and then less is gone round. Memory
+ * that is never purged teaches nothing. */
 static void learn_nothing(void)
 {
     option_values[OPTION_RETAIN_BYTES] = TIB;
@@ -480,7 +480,7 @@ static void remote_frees_come_back(const void *argument)
         let_free(&work, EACH_TURN);
         const struct counts counts = work.counts;
         CHECK(counts.remote_frees == turn * EACH_TURN);
-        /* What waits in the outbox is all that has not come back. */
+        /* Only the slots in the outbox have not come back. */
         CHECK(counts.flushed + counts.cached == counts.remote_frees);
         CHECK_SAY(counts.flushes < counts.flushed / BATCH, "%zu flushes for %zu slots", (size_t)counts.flushes,
                   (size_t)counts.flushed);

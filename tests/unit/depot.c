@@ -177,7 +177,7 @@ static void put_taken(uint32_t first, uint32_t n)
     }
 }
 
-/* What a purger does. */
+/* The steps of a purger. */
 static void purge_oldest(void)
 {
     const uint64_t before_ms = now_ms - min_size(now_ms, below(200));
@@ -200,7 +200,7 @@ static void purge_oldest(void)
     }
 }
 
-/* What is done with long clean runs. */
+/* The treatment of long clean runs. */
 static void sweep(void)
 {
     uint32_t n;
@@ -405,7 +405,7 @@ static void no_length_is_too_long_to_ask_for(void **state)
     end();
 }
 
-/* What a thread keeps of large runs: the one that fits best, no more than so many units and so many runs. */
+/* The large runs that a thread keeps: the one that fits best, no more than so many units and so many runs. */
 
 static uint32_t hot_take(struct hot_runs *hot, uint32_t n, uint32_t expected)
 {

@@ -151,7 +151,7 @@ static void ask_while_growing(const void *argument)
     const size_t least = (GROWN_MIB - 40) / 2;
     CHECK_SAY(requests >= least && requests <= GROWN_MIB / 2, "%zu requests", requests);
     CHECK_SAY(count_mappings() <= mappings + 2, "%zu mappings became %zu", mappings, count_mappings());
-    /* What is taken in advance is no more than a huge page. */
+    /* No more than a huge page is taken in advance. */
     struct tslab_stats stats;
     tslab_stats_get(&stats);
     CHECK_SAY(stats.dirty_bytes <= HUGE_PAGE_BYTES, "%zu bytes are dirty", stats.dirty_bytes);

@@ -1,5 +1,5 @@
-/* The keeper: who gets one, what a look gives back of threads that are idle, and what it leaves alone. What a program
- * sees of it on the drop-in is in tests/company. */
+/* The keeper: who gets one, what a look gives back of threads that are idle, and what it leaves alone. tests/company
+ * has the view of a program on the drop-in. */
 #include "child.h"
 #include "company.h"
 #include "engine.h"
@@ -294,7 +294,7 @@ static void it_takes_no_signals(const void *argument)
     end_other();
 }
 
-/* What a look does, with a clock of the test's and no thread that looks meanwhile. */
+/* A look, with a clock of the test's and no thread that looks meanwhile. */
 static void a_look_empties_idle_heaps(const void *argument)
 {
     inject_nothing();

@@ -65,7 +65,7 @@ static void what_exceeds_is_refused(const void *argument)
     CHECK(limits.refusals != 0);
 }
 
-/* What is free in caches and slabs of another size serves before anything is refused. */
+/* Free memory in caches and slabs of another size serves before anything is refused. */
 static void all_goes_back_first(const void *argument)
 {
     inject_nothing();
@@ -82,7 +82,7 @@ static void all_goes_back_first(const void *argument)
     }
 }
 
-/* Who tries again and again does not make the library search again and again. */
+/* Repeated attempts do not make the library search each time. */
 static void refusals_are_quick(const void *argument)
 {
     inject_nothing();
@@ -151,8 +151,8 @@ static void what_lives_never_exceeds_the_limit(const void *argument)
     CHECK(limits.refusals != 0);
 }
 
-/* Huge pages and growth in place are what an allocation can do without. What is refused first and served in the end is
- * no refusal either. */
+/* Huge pages and growth in place are what an allocation can do without. A request refused first and served in the end
+ * is no refusal either. */
 
 static bool on_request(void)
 {
@@ -506,8 +506,8 @@ static void nap(uint32_t ms, unsigned times, uint32_t of_ms)
     CHECK_SAY(naps == times && longest_ms == of_ms, "%u naps of %u ms", naps, longest_ms);
 }
 
-/* The keeper looks at a container that is close to its limit at shorter intervals, and works at once when it presses.
- * Who has not opened the files looks at nothing. */
+/* The keeper looks at a container that is close to its limit at shorter intervals, and works at once when it presses. A
+ * keeper without the files looks at nothing. */
 static void a_nap_ends_when_it_presses(const void *argument)
 {
     begin_container();

@@ -139,7 +139,7 @@ static void take_in_order(const void *argument)
     lock_acquire(&second);
     lock_release(&second);
     lock_release(&first);
-    /* What was let go of does not count. */
+    /* A released lock does not count. */
     lock_acquire(&second);
     lock_release(&second);
     lock_acquire(&first);

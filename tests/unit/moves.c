@@ -27,7 +27,7 @@ static enum os_moved refuse(void *from, size_t bytes, void *to, size_t longer)
     return OS_NOT_MOVED;
 }
 
-/* What a kernel without memory may leave, when somebody else maps the target meanwhile. */
+/* The state that a kernel without memory may leave when another thread maps the target meanwhile. */
 static enum os_moved lose(void *from, size_t bytes, void *to, size_t longer)
 {
     moves++;
@@ -70,7 +70,7 @@ static void pages_go_into_fresh_memory(const void *argument)
     CHECK(moves == 1 && longer != block);
     CHECK(os_resident_bytes() < resident + MIB);
     CHECK(pattern_holds(longer, 8 * MIB, 1));
-    /* What was left is memory like any other, and it is zero. */
+    /* The rest is memory like any other, and it is zero. */
     unsigned char *const again = come_back_to(block, 8 * MIB);
     CHECK(all_zero(again, 8 * MIB));
     memset(again, 1, 8 * MIB);
@@ -142,7 +142,7 @@ static void a_refusal_is_one_copy(const void *argument)
     CHECK(pattern_holds(keep(tslab_realloc(block_of(16 * MIB, 3), 64 * MIB)), 16 * MIB, 3) && moves == 1);
 }
 
-/* What a program can set for its pages, and take back. A kernel may lack any of them. */
+/* Settings of pages that a program can make, and take back. A kernel may lack any of them. */
 
 enum { PR_NAME = 0x53564d41, PR_NAME_ANONYMOUS = 0, LOCK_WHEN_TOUCHED = 1, BIND_PREFERRED = 1, POLICY_OF_ADDRESS = 2 };
 
@@ -199,7 +199,7 @@ static bool (*const settings[])(void *p, size_t bytes, bool on) = {
     name,         protect_by_key,    bind_to_node,
 };
 
-/* What the kernel tells of the mapping that an address is in: its first line without addresses, and its flags. */
+/* The kernel's text about the mapping that an address is in: its first line without addresses, and its flags. */
 static void mapping_of(const void *p, char text[512])
 {
     char line[512];
@@ -224,7 +224,7 @@ static void mapping_of(const void *p, char text[512])
     CHECK(text[0] != 0);
 }
 
-/* What is set for a block moves with it, and whoever has the memory next that it left finds nothing of it. */
+/* The settings of a block move with it, and the next owner of the memory that it left finds none of them. */
 static void settings_move_with_the_block(const void *argument)
 {
     bool (*const set)(void *p, size_t bytes, bool on) = *(bool (*const *)(void *, size_t, bool))argument;

@@ -165,7 +165,7 @@ static void what_is_wrong_is_said_and_ignored(void **state)
         REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=1.5M"),
         REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=2T"),
         REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=1099511627777"),
-        /* What overflows must not come out as something small. */
+        /* An overflow must not come out as something small. */
         REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=18446744073709551616"),
         REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=99999999999999999999999999999"),
         REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=18014398509481985K"),

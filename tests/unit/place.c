@@ -143,7 +143,7 @@ static void *number_of_thread(void *argument)
     return (void *)(uintptr_t)(os_thread_id() == (uint32_t)syscall(SYS_gettid));
 }
 
-/* What libc knows of the thread's number is what the kernel says. */
+/* libc's number of the thread is the kernel's. */
 static void check_number(const void *argument)
 {
     pthread_t thread;

@@ -37,7 +37,7 @@ static void burst(void)
     }
 }
 
-/* What ends a slow operation. */
+/* The end of a slow operation. */
 static void operate(void)
 {
     reclaim_tick();

@@ -31,7 +31,7 @@ static double weight_of(uint64_t bytes, uint64_t period)
     return (double)random_weight(bytes, period) / WEIGHT_ONE;
 }
 
-/* What the samples of living objects stand for, of objects of at least this size. */
+/* The bytes that the samples of living objects stand for, of objects of at least this size. */
 struct estimate {
     double objects, bytes;
     unsigned samples;
@@ -306,7 +306,7 @@ static void other_threads_begin_at_once(const void *unused)
     }
 }
 
-/* What was freed lets the neighbours of its unit be freed on the fast path again. */
+/* After the free of a sampled object, its unit's neighbours are freed on the fast path again. */
 static void units_are_marked_while_samples_live(const void *unused)
 {
     void *const unsampled = tslab_malloc(64);

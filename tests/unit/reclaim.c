@@ -127,7 +127,7 @@ static void one_locked_page_is_set_apart(const void *argument)
               counter_get(&depot.units[RUN_STUCK]));
     CHECK_SAY(stats.purged_bytes >= BYTES - 2 * UNIT_BYTES, "of %u bytes %zu were purged", BYTES,
               (size_t)stats.purged_bytes);
-    /* What was refused is memory like any other. */
+    /* A refused run is memory like any other. */
     void *all[64];
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         all[i] = keep(tslab_calloc(1, LARGE_BYTES));
@@ -154,7 +154,7 @@ static void a_trim_tries_all_that_is_stuck(const void *argument)
     clean_up();
 }
 
-/* What is left of a large object that shrank goes as what is freed does. */
+/* The rest of a large object that shrank goes back as freed memory does. */
 static void a_shrinking_realloc_gives_back(const void *argument)
 {
     enum { BYTES = 256 << 20, KEPT = 64 << 10 };

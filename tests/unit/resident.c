@@ -1,5 +1,5 @@
-/* What is committed and not untouched is resident: the accounts against the kernel's. The program has no huge pages,
- * writes every byte that it has, and lets go of parts in several ways. */
+/* Committed bytes that are not untouched are resident: the accounts against the kernel's. The program has no huge
+ * pages, writes every byte that it has, and lets go of parts in several ways. */
 #include "child.h"
 
 #include "audit/accounts.h"
@@ -73,7 +73,7 @@ static void check_near(const char *when, const char *what, size_t told, size_t f
 
 enum { UNITS_ALONE, ALL };
 
-/* What a report says, which asks the kernel, is near in any case. */
+/* A report, which asks the kernel, is near in any case. */
 static void check_report(const char *when, size_t found)
 {
     enum { NEARLY = 64 << 10 };

@@ -95,7 +95,7 @@ static void open_epochs(void)
     }
 }
 
-/* What the other one does. Slabs of many classes become empty, and long runs come and go. */
+/* The other thread. Slabs of many classes become empty, and long runs come and go. */
 static void work(void)
 {
     static void *objects[OBJECTS];
@@ -137,7 +137,7 @@ static void *work_thread(void *argument)
     return NULL;
 }
 
-/* What the one who stops does. */
+/* The thread that stops. */
 
 static void grow(void)
 {

@@ -1,4 +1,4 @@
-// What a program of a user does first. With the argument "malloc" it also expects the library to be its malloc.
+// The first steps of a user's program. With the argument "malloc" it also expects the library to be its malloc.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

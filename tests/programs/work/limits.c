@@ -1,9 +1,7 @@
-/*
- * What a program may expect under a limit on its address space.
+/* A program under a limit on its address space.
  *
  *   limits work           some of everything, and a few threads
- *   limits exhaust KIB    allocate until the limit (KIB) is reached, free, and again
- */
+ *   limits exhaust KIB    allocate until the limit (KIB) is reached, free, and again */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
