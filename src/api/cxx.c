@@ -17,7 +17,7 @@
 typedef void new_handler(void);
 
 #if TSLAB_LINKED_IN
-/* A C++ program has these, in itself or from its libstdc++. What is linked statically has no dlsym. */
+/* A C++ program has these, in itself or from its libstdc++. A statically linked program has no dlsym. */
 extern void _ZSt17__throw_bad_allocv(void) __attribute__((weak));
 extern new_handler *_ZSt15get_new_handlerv(void) __attribute__((weak));
 #pragma weak dlsym

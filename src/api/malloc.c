@@ -51,8 +51,8 @@ static bool is_call_of_program(const void *address)
 }
 #endif
 
-/* False: a malloc of the program or of another library comes before this one. Few programs take the address of the
- * second function, and other libraries have it. */
+/* False: a malloc of the program or of another library comes before this one. malloc_usable_size is the fallback:
+ * programs rarely take its address, and other mallocs define it. */
 static bool is_ours(void)
 {
 #if TSLAB_LINKED_IN

@@ -64,7 +64,7 @@ static void write_statistics(uint32_t number)
     sink_close(fd);
 }
 
-/* What the program's user asks for while it runs. */
+/* Requests of the program's user while it runs. */
 static void write_report(void)
 {
     const uint32_t number = fetch_add_relaxed(&due.reports, 1);

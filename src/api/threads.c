@@ -1,9 +1,9 @@
 /* The names of libc that make a thread, linked only into the drop-in library: so the program's threads are counted, and
  * the keeper comes and goes with them (malloc/program_threads.h). A thread of the program runs in run_counted, which
- * has its end noticed; all else is libc's.
+ * has its end noticed. All else is libc's.
  *
- * In a process whose malloc is another one, and where libc's own functions are not found, nobody counts. An archive has
- * none of this: a program without a dynamic loader has nothing to look libc's own functions up with. */
+ * Threads are not counted in a process whose malloc is another one, or where libc's own functions are not found. An
+ * archive has none of this: a program without a dynamic loader has nothing to look libc's own functions up with. */
 #include "base/build.h"
 
 #if !TSLAB_LINKED_IN
@@ -29,9 +29,8 @@ int thrd_create(pthread_t *thread, thrd_routine *routine, void *argument);
 
 static int (*libc_thrd_create)(pthread_t *thread, thrd_routine *routine, void *argument);
 
-/* What a new thread is to run. It takes a copy and gives the place back before it runs anything else. Places in memory
- * that is allocated are for when there are more threads on their way: a free makes a record for the new thread, which
- * it may never need otherwise. */
+/* The routine of a new thread. The thread copies it and gives the place back first. Allocated places are only for more
+ * threads on their way: their free makes a record for the thread, which it may never need otherwise. */
 struct start_routine {
     void *(*routine)(void *);
     thrd_routine *thrd_routine;
@@ -100,7 +99,7 @@ struct creation {
     struct start_routine start;
 };
 
-/* NULL: nobody counts the thread. */
+/* NULL: the thread is not counted. */
 static int create_thread(const struct creation *creation, struct start_routine *counted)
 {
     const struct start_routine *const start = &creation->start;

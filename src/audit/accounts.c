@@ -40,7 +40,7 @@ static void account_add(struct account *account, uint64_t bytes, uint64_t untouc
 
 /* Which pages of the arena have memory, as the kernel tells in /proc/self/pagemap, by an entry for each page, whose
  * highest bit says so, or by mincore, by a byte, whose lowest bit does. The engine knows which pages it handed out
- * (pages.h); a program may have written to fewer of them. To ask takes system calls, so only reports do. Where the
+ * (pages.h), of which a program may have written to fewer. To ask takes system calls, so only reports do. Where the
  * kernel does not tell, all pages that were handed out count. */
 enum { PAGES_AT_ONCE = 1024 };
 struct resident {
@@ -162,7 +162,7 @@ static void add_slab(struct accounts *accounts, struct use_tally *tally, const s
     tally->slab_units += run->units;
 }
 
-/* What a chunk with a cursor has beside living objects, its cursor tells. */
+/* The cursor of a chunk tells its free granules. */
 static void add_chunk(struct accounts *accounts, struct use_tally *tally, const struct census_run *run,
                       struct resident *resident)
 {
@@ -262,7 +262,7 @@ static void add_cursors(struct accounts *accounts, struct use_tally *tally, stru
     account_add(&accounts->dead_in_chunks, filled - live, min_size(tally->open_gone_bytes, filled - live));
 }
 
-/* What heaps have. */
+/* The slots of heaps. */
 
 /* The record, or the heap of an epoch, that a walk over all that were ever made comes to next. */
 static const struct thread *first_record(void)
@@ -334,9 +334,8 @@ static uint64_t add_cached(struct accounts *accounts, struct use_tally *tally)
     return cached;
 }
 
-/* Metadata. How much of a side table has pages, the kernel tells; else it is an estimate, from the entries that what is
- * there now has written. What runs wrote that are gone by now, and gave no pages of the tables back, is missing then.
- */
+/* Metadata. The kernel tells how much of a side table has pages. Else it is an estimate from the entries of present
+ * runs, without those of past runs that gave no pages of the tables back. */
 
 static const void *table_start(enum arena_table table)
 {

@@ -1,10 +1,10 @@
 /* The accounts: which use each committed byte has (struct accounts).
  *
  * The law: each committed byte is in one account, and the accounts add up to what is committed: exactly while nothing
- * runs, and within what is in motion while something does. What is committed is counted where it is committed: by the
- * depot, the side tables and the records' mappings. What it serves for is found by walks: over the runs in use
- * (census.h), over the heaps of all records, and over the holds of epochs. Runs that the depot counts as used and that
- * no walk finds are in motion: a thread has just taken one, or is about to put it back. At rest there are none.
+ * runs, and within what is in motion while something does. Committed bytes are counted where they are committed: by the
+ * depot, the side tables and the records' mappings. Their use is found by walks: over the runs in use (census.h), over
+ * the heaps of all records, and over the holds of epochs. Runs that the depot counts as used and that no walk finds are
+ * in motion: a thread has just taken one, or is about to put it back. At rest there are none.
  *
  * No walk takes a lock. Records and heaps are never unmapped, and are found by lists that only grow. The card of the
  * protocol is docs/protocols/accounts.md.

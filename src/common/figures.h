@@ -71,7 +71,7 @@
     X(soft_pressure, COUNT, GAUGE, "1: near the soft limit, so nothing waits for reuse and caches are small")         \
     X(container_pressure, COUNT, GAUGE, "1: near the container's limit, with the same effect")
 
-/* What heaps and lists count for each class (struct class_sums). */
+/* Counts of heaps and lists for each class (struct class_sums). */
 #define CLASS_COUNTS(X)                                                                                               \
     X(allocations, COUNT, COUNTER, "objects allocated")                                                               \
     X(frees, COUNT, COUNTER, "objects freed")                                                                         \

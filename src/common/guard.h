@@ -12,7 +12,7 @@
  * come at any time.
  *
  * Nothing here knows where objects are. object.c does, and passes the room of a place: all the bytes that the engine
- * made available there. Threads: any; an object belongs to one. */
+ * made available there. Threads: any. An object belongs to one. */
 #ifndef TSLAB_COMMON_GUARD_H
 #define TSLAB_COMMON_GUARD_H
 
@@ -38,8 +38,8 @@ size_t guard_sealed(const void *p, size_t room);
 /* Clears what is behind the first `kept` bytes of a place. */
 void guard_clear(void *p, size_t kept, size_t room);
 
-/* Clears the place of an object that is dead. AddressSanitizer and valgrind find whoever touches it before it is handed
- * out again. */
+/* Clears the place of an object that is dead. AddressSanitizer and valgrind find a touch before it is handed out
+ * again. */
 void guard_bury(void *p, size_t room);
 
 /* Ends the program when free memory is not zero. */

@@ -1,4 +1,4 @@
-/* Cuts records off the start of a mapping, under a lock, and maps the next when it is used up. What was left of the old
+/* Cuts records off the start of a mapping, under a lock, and maps the next when it is used up. The rest of the old
  * mapping is lost. */
 #include "common/metadata.h"
 

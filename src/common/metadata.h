@@ -15,9 +15,9 @@ extern atomic_size_t metadata_torn_bytes;   /* of the rests of used up mappings,
 /* Zeroed memory, aligned to a cache line; NULL: no memory. Any thread, under no lock that others wait for (ranks.h). */
 void *metadata_alloc(size_t bytes);
 
-/* The same in two parts, for who needs it under such a lock. metadata_take never maps memory. NULL: what is mapped has
- * not so much left. Then metadata_ahead maps more, without the lock; false: no memory. Another thread may take it
- * first, so both are tried again. */
+/* The same in two parts, for use under such a lock. metadata_take never maps memory. NULL: too little of the mapping is
+ * left. Then metadata_ahead maps more, without the lock. False: no memory. Another thread may take it first, so both
+ * are tried again. */
 void *metadata_take(size_t bytes);
 bool metadata_ahead(size_t bytes);
 

@@ -24,7 +24,7 @@ _Noreturn void misuse_size(const void *p, size_t given, size_t asked);
 _Noreturn void misuse_alignment(const void *p, size_t given);
 
 /* Reports the misuse with the details of the place, and does not return (diagnosis.h). Set when the engine starts.
- * `what` is NULL where no object starts at p; asked is 0 where nobody knows it. */
+ * `what` is NULL where no object starts at p. asked is 0 where it is unknown. */
 extern void (*misuse_report)(const char *what, const void *p, size_t asked);
 
 #endif

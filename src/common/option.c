@@ -39,7 +39,7 @@ const char *option_path(enum option option)
     return load_acquire(&path_states[option]) == PATH_SET ? option_paths[option] : "";
 }
 
-/* What a value says. Most kinds have no path. */
+/* A parsed value. Most kinds have no path. */
 struct option_value {
     uint64_t number;
     struct slice path;
@@ -270,7 +270,7 @@ static void text_unknown(struct text *text)
     }
 }
 
-/* What strangers wrote, at most so much of it. */
+/* Foreign text, cut to a length. */
 static void text_slice(struct text *text, struct slice part, size_t most)
 {
     text_foreign_part(text, part.start, min_size(part.length, most));

@@ -4,10 +4,9 @@
  * Options are read once, from the environment, which has each in TSLAB_<NAME>, or several in TSLAB_OPTIONS as
  * "name=value,name=value". Text between two commas that has no "=" belongs to the value before it. Unknown or
  * out-of-range options are reported once on stderr and ignored. A process that has more rights than its user reads
- * none. Later some of them may be set (option_set): each value is one word,
- * and a thread that reads it takes it as it is then.
+ * none. Some may be set later (option_set). Each value is one word, and a thread that reads it takes it as it is then.
  *
- * Threads: option_load before other threads run; all else from any. */
+ * Threads: option_load before other threads run, all else from any. */
 #ifndef TSLAB_COMMON_OPTION_H
 #define TSLAB_COMMON_OPTION_H
 
@@ -28,12 +27,12 @@ struct text;
 #define TIB ((uint64_t)1 << 40)
 
 /* How an option's value is written, and what its number then is. KIND_NUMBER: a number in the unit that `values` names.
- * KIND_CHOICE: one of `values`, by its place; the number that stands for the capital letters is above it. The others
+ * KIND_CHOICE: one of `values`, by its place. The number that stands for the capital letters is above it. The others
  * are as `values` says: KIND_REPORT is a number and a file, and the number of KIND_LIMITS is the length, for the limits
  * are in quota.h. */
 enum option_kind { KIND_NUMBER, KIND_CHOICE, KIND_SIGNAL, KIND_LIMITS, KIND_REPORT };
 
-/* When an option is set. FOR_TESTS: at the start, by tests and measurements; users need not know it. */
+/* When an option is set. FOR_TESTS: at the start, by tests and measurements. Users need not know it. */
 enum option_when { ANY_TIME, AT_START, FOR_TESTS };
 
 /* X(CONSTANT, name, kind, default, smallest, largest, values, when, what it does) */

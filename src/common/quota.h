@@ -1,11 +1,10 @@
 /* Limits of several epochs together: those of an instance, and those that carry a label.
  *
- * A quota counts the units of its epochs' runs. What is added for a run is taken away when the run leaves its epoch, so
- * the count is right however epochs begin and end meanwhile. An epoch may be under two: that of its instance, and that
- * of its label.
+ * A quota counts the units of its epochs' runs. A run is counted until it leaves its epoch, so the count is right
+ * however epochs begin and end meanwhile. An epoch may be under two: that of its instance, and that of its label.
  *
  * Owns: the quotas of labels (option epoch_limits). A label that had a limit once keeps its place, because epochs point
- * to its quota; without a limit it only counts. An epoch that was opened before its label had a place counts nowhere.
+ * to its quota. Without a limit it only counts. An epoch that was opened before its label had a place counts nowhere.
  *
  * Invariant: the labels before `count` are set and never change (docs/protocols/epoch.md, Labels).
  *
@@ -70,7 +69,7 @@ bool label_limits_fit(struct slice list);
  * gate, or at the start. */
 bool label_limits_set(struct slice list);
 
-/* What a label with a place may have, and what its epochs have. */
+/* The limit of a label with a place, and the use of its epochs. */
 struct label_limit {
     const char *label;
     LABEL_LIMIT_FIGURES(FIGURE_MEMBER)
@@ -79,7 +78,7 @@ struct label_limit {
 /* The limit in this place of the table. False: there are no more. */
 bool label_limit_get(uint32_t place, struct label_limit *limit);
 
-/* What the limits of all labels have refused. */
+/* Refusals by the limits of all labels. */
 uint64_t label_limits_refused(void);
 
 /* Appends the limits as label_limits_set takes them, in no more bytes than those that it took. */

@@ -11,7 +11,7 @@
  *
  * The simulation build has another table, with few slots and words of two bits, to give bugs a chance.
  *
- * Threads: any. What the tables tell of a class is constant. */
+ * Threads: any. The tables are constant. */
 #ifndef TSLAB_COMMON_SIZE_CLASS_H
 #define TSLAB_COMMON_SIZE_CLASS_H
 

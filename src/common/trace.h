@@ -1,5 +1,5 @@
-/* All that the engine tells of what it does: to tracers (probe.h), and to whoever writes reports while the program
- * runs, above the engine (report/report_signal.h). The engine's files include this header and know of nothing above it.
+/* The engine's events: for tracers (probe.h), and for the writer of reports while the program runs, above the engine
+ * (report/report_signal.h). The engine's files include this header and know of nothing above it.
  *
  * Nothing here is on the fast path. Where nobody listens, a call costs a load and a branch at most.
  *
@@ -12,7 +12,7 @@
 #include "base/probe.h"
 #include "os/os.h"
 
-/* What is called when it is time to look whether a report is due. Set before there are threads. */
+/* Called when it is time to look whether a report is due. Set before there are threads. */
 struct trace {
     atomic_u32 is_watched; /* 1: the functions below are set, and reports may be due while the program runs */
     void (*after_slow)(void);
@@ -52,10 +52,10 @@ static inline void trace_in_child(void)
     }
 }
 
-/* What only tracers are told: a slow operation for slots or objects of `bytes` (enum slow_reason); slabs and large
- * blocks that come and go; that a malloc or free looks at some slabs, and gives their free pages of at least so many
- * bytes back; that a malloc has the system fill a huge page; the life of epochs; purges; limits that are reached, with
- * bytes in use, bytes that are wanted, and the value of the epoch whose limit it is, or 0. */
+/* Told to tracers alone: a slow operation for slots or objects of `bytes` (enum slow_reason); slabs and large blocks
+ * that come and go; that a malloc or free looks at some slabs, and gives their free pages of at least so many bytes
+ * back; that a malloc has the system fill a huge page; the life of epochs; purges; limits that are reached, with bytes
+ * in use, bytes that are wanted, and the value of the epoch whose limit it is, or 0. */
 #define trace_slow(reason, bytes)                        PROBE2(slow, reason, bytes)
 #define trace_slab_open(start, slot_bytes, epoch, clean) PROBE4(slab_open, start, slot_bytes, epoch, clean)
 #define trace_slab_recycle(start, slot_bytes, epoch)     PROBE3(slab_recycle, start, slot_bytes, epoch)

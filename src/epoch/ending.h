@@ -7,7 +7,7 @@
  *
  * Invariants: only the thread that brought the count to 0 finishes an epoch, and then all its holds are TAKEN.
  *
- * The card of the protocol is docs/protocols/epoch.md. Threads: any. A function that enters the gate says so; the
+ * The card of the protocol is docs/protocols/epoch.md. Threads: any. A function that enters the gate says so. The
  * others run in the gate. */
 #ifndef TSLAB_EPOCH_ENDING_H
 #define TSLAB_EPOCH_ENDING_H

@@ -1,9 +1,9 @@
 /* Holds: the places from which threads allocate in an epoch (epoch_record.h), one thread at a time in each.
  *
- * Here a thread finds a hold, makes it idle, or empties it. What follows for the epoch is in ending.h. The order of
- * looks and claims is the protocol of docs/protocols/epoch.md.
+ * Here a thread finds a hold, makes it idle, or empties it. The consequences for the epoch are in ending.h. The order
+ * of looks and claims is the protocol of docs/protocols/epoch.md.
  *
- * Invariants: only the holder uses a hold; a hold is TAKEN from before it is emptied until its record is opened again.
+ * Invariants: only the holder uses a hold. A hold is TAKEN from before it is emptied until its record is opened again.
  *
  * Threads: any. hold_find enters the gate. The other functions run in the gate, except hold_make_idle and those of the
  * ambient hold, which each thread calls for itself. */

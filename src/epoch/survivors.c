@@ -111,7 +111,7 @@ void survivors_count(struct epoch *epoch, struct survivors *sum)
     for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         count_hold(hold, sum);
         if (++looked_at % COUNTED_RUNS == 0) {
-            (void)lock_yield(epoch); /* holds are never unmapped; if the epoch ends meanwhile, nobody wants the sum */
+            (void)lock_yield(epoch); /* holds are never unmapped. If the epoch ends meanwhile, the sum is not used */
         }
     }
     lock_release(epoch_lock(epoch));

@@ -1,5 +1,5 @@
 /* The outermost unit enters the thread's epoch and leaves it. At the end of a unit the policy decides whether the epoch
- * is closed; the next unit opens another. */
+ * is closed. Then the next unit opens another. */
 #include "epoch/work_unit.h"
 
 #include "common/option.h"

@@ -250,7 +250,7 @@ static bool is_text(const char *request)
     return length < REQUEST_BYTES;
 }
 
-/* What an asker left when it died waits for the next one that has the lock. */
+/* Files of an asker that died wait for the next one that has the lock. */
 static bool take(struct text *answer, char *request, struct channel_head *head)
 {
     struct slice rest = { request, strnlen(request, REQUEST_BYTES) };
@@ -276,7 +276,7 @@ static bool take(struct text *answer, char *request, struct channel_head *head)
     return done;
 }
 
-/* The number is written last: whoever sees it finds the answer. */
+/* The number is written last: a reader that sees it finds the answer. */
 static void answer_request(struct channel_head *head)
 {
     static char said[SAID_BYTES];

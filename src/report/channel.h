@@ -5,10 +5,10 @@
  * An asker holds a lock on the file meanwhile. So there is one request at a time, and none is left over when its sender
  * dies. The request is a text: for how many milliseconds an option is to hold (0: for good), and the command. It is
  * copied once. The answer is a text, and with some commands a body: figures, statistics or a profile, which are written
- * into the file itself. So the process opens nothing that an asker names, and writes nothing while nobody asks. A
- * change is one line on stderr, which names the sender.
+ * into the file itself. So the process opens nothing that an asker names, and writes nothing unless asked. A change is
+ * one line on stderr, which names the sender.
  *
- * Who may ask is the kernel's to say: whoever it lets open the file may ask.
+ * The kernel decides who may ask: each process that it lets open the file.
  *
  * Threads: the keeper alone, but for channel_start, which comes before there are threads. */
 #ifndef TSLAB_REPORT_CHANNEL_H

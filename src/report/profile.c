@@ -1,5 +1,5 @@
 /* When sampling begins or its rate changes, all gates are taken, as for a fork. The holders of heaps may push and pop
- * meanwhile; the words that they write are owned (atomic.h). */
+ * meanwhile, and the words that they write are owned (atomic.h). */
 #include "report/profile.h"
 
 #include "audit/census.h"
@@ -116,7 +116,7 @@ bool profile_set(uint64_t period)
     return true;
 }
 
-/* What lives. */
+/* Living objects. */
 
 bool profile_live(uint32_t number, struct sample *sample, uint64_t *bytes)
 {
@@ -132,7 +132,7 @@ bool profile_live(uint32_t number, struct sample *sample, uint64_t *bytes)
     return *bytes != 0;
 }
 
-/* What is kept. */
+/* Kept pages. */
 
 struct page {
     uint32_t bytes, objects, live_bytes;

@@ -7,7 +7,7 @@
  *
  * A slot that waits in a cache of a thread counts as an object here: it keeps its page, too.
  *
- * Threads: any, outside of all gates and locks; profile_live in the thread's gate. */
+ * Threads: any, outside of all gates and locks. profile_live in the thread's gate. */
 #ifndef TSLAB_REPORT_PROFILE_H
 #define TSLAB_REPORT_PROFILE_H
 
@@ -20,7 +20,7 @@ bool profile_set(uint64_t period);
 /* The record with this number, if its object lives. *bytes receives what it has. */
 bool profile_live(uint32_t number, struct sample *sample, uint64_t *bytes);
 
-/* What is kept, in bytes. */
+/* Kept bytes. */
 struct kept {
     uint64_t pages;  /* sparse pages */
     uint64_t wasted; /* what no object has of them */

@@ -1,5 +1,5 @@
-/* What is asked for is looked at twice: before the thread claims the right to write, and after, for another thread may
- * have written meanwhile. */
+/* The request is read twice: before the thread claims the right to write, and after, for another thread may have
+ * written meanwhile. */
 #include "report/report_signal.h"
 
 #include "common/option.h"

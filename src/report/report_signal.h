@@ -1,7 +1,7 @@
 /* Reports that a signal asks for while the program runs (option stats_signal).
  *
  * The handler of the signal only asks. The report is written by the next thread that comes out of a slow allocation,
- * outside of all gates and locks, or by the keeper; one thread writes at a time. No signal that ends programs can ask:
+ * outside of all gates and locks, or by the keeper. One thread writes at a time. No signal that ends programs can ask:
  * its handler would have to write, wherever it has interrupted its thread (docs/decisions/reports.md). The keeper also
  * answers what other processes ask for (channel.h).
  *

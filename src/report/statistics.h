@@ -11,13 +11,13 @@
 
 struct thread;
 
-/* What counts tell of a class. The figures of its slabs are 0. */
+/* The figures of a class that follow from counts. Those of its slabs are 0. */
 void stats_class_counted(unsigned class, struct class_figures *figures);
 
 /* The same, and what a look at each slab tells. Live objects, cached bytes and slabs are then what the slabs say. */
 void stats_class_get(unsigned class, struct class_figures *figures);
 
-/* What a record has done and has for the thread that it serves. */
+/* The counts and cached slots of a record for the thread that it serves. */
 void stats_thread(const struct thread *thread, struct thread_figures *figures);
 
 /* The totals of the process. */

@@ -72,8 +72,8 @@ static noinline bool print_title(int fd)
     return !text.lost;
 }
 
-/* "?": the system does not tell the RSS. What remains of the RSS may be less than nothing where the kernel does not
- * tell which pages the program has touched. */
+/* "?": the system does not tell the RSS. The rest of the RSS may be negative where the kernel does not tell which pages
+ * the program has touched. */
 static noinline bool print_memory(int fd, const struct process_figures *of)
 {
     static const char heads[] = "      RSS    = live   + waste  + caches + retained + metadata + not_ours    peak\n";

@@ -1,5 +1,4 @@
-/* What a person asks first: how much memory the process has, what for, and who holds it. docs/statistics.md describes
- * the columns.
+/* The summary: how much memory the process has, what for, and who holds it. docs/statistics.md describes the columns.
  *
  * Threads: any. */
 #ifndef TSLAB_REPORT_SUMMARY_H

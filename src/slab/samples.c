@@ -16,7 +16,7 @@ struct samples samples;
 
 static struct lock samples_lock = LOCK_INIT(RANK_SAMPLES);
 
-/* What is there once allocations are sampled. Under the lock, but for the heads. */
+/* Made once allocations are sampled. Under the lock, but for the heads. */
 struct samples_known {
     atomic_u32 heads[SAMPLE_HEADS]; /* the last record of each group of addresses */
     struct sample *blocks[BLOCKS];

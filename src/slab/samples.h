@@ -1,8 +1,8 @@
 /* Samples: what is known of sampled objects, and the call stacks that allocated them.
  *
  * Owns: a record for each sampled object that is taken to live, heads that lead to the record of an address, and a
- * record for each stack with its sums. All of it is memory of the engine's own, and is never given back; there are at
- * most SAMPLES_MOST records and STACKS_MOST stacks. What found no room is counted.
+ * record for each stack with its sums. All of it is memory of the engine's own, and is never given back. There are at
+ * most SAMPLES_MOST records and STACKS_MOST stacks. Samples without room are counted.
  *
  * A record of a slot or of a large block lives as long as the object. While sampled objects live in a unit of a slab,
  * its tag says so (TAG_SAMPLED), and all frees there come to the slow path, which ends the record. Large blocks always
@@ -12,11 +12,11 @@
  * a number for each of the chunk's lives (samples_life). Such a record ends when another object at its address is
  * sampled, or when dead records are looked for.
  *
- * Invariants: an address has at most one record; a unit of a slab has as many records as its entry counts (struct
+ * Invariants: an address has at most one record. A unit of a slab has as many records as its entry counts (struct
  * revisit), and the bit in its tag unless there are none.
  *
- * Threads: samples_may_have by any, without a lock; all else takes the lock, in a gate, so that a fork finds it free.
- */
+ * Threads: samples_may_have by any, without a lock. All else takes the lock, in a gate, so that a fork finds it
+ * free. */
 #ifndef TSLAB_SLAB_SAMPLES_H
 #define TSLAB_SLAB_SAMPLES_H
 

@@ -17,16 +17,15 @@ enum {
     FAR_SHIFT = 3,
     CLOSE_SHIFT = 2,
     LIMIT_LOOK_MS = 25,
-    /* It also presses when tasks wait for memory for so many in 10,000 of the time, and then until it is half as much.
-     */
+    /* Pressure: begins at 10 % stall time (memory.pressure avg10), ends at 5 %. In 10,000ths. */
     STALLED = 1000,
 };
 
 struct limits limits = { .hard_units = SIZE_MAX, .soft_units = SIZE_MAX };
 
-/* What the program has set. Number n is in copy n mod 2, and the other copy is written next, under the lock. A reader
- * takes no lock, because it may be in no gate: a fork would leave the lock taken. It reads again where the number has
- * changed. */
+/* The limits that the program has set. Number n is in copy n mod 2, and the other copy is written next, under the lock.
+ * A reader takes no lock, because it may be in no gate: a fork would leave the lock taken. It reads again where the
+ * number has changed. */
 enum { SET_HARD, SET_SOFT, SET_ON_SOFT, SET_CONTEXT, SET_WORDS };
 
 static struct {

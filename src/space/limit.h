@@ -1,7 +1,7 @@
 /* Limits: how much memory the process may use, and what happens near the end.
  *
- * What counts is the *footprint*: used runs, and empty ones that may have pages. It is at least what is resident of
- * objects and of memory that waits for reuse, apart from the engine's own records.
+ * The *footprint* counts: used runs, and empty ones that may have pages. It is at least the resident memory of objects
+ * and of memory that waits for reuse, without the engine's own records.
  *
  *   hard       The footprint never exceeds it: what would is refused, after all that can be given back was given back.
  *   soft       Above it nothing waits for reuse, caches are small, and the program is told.
@@ -48,7 +48,7 @@ static inline size_t limit_footprint(void)
 bool limit_has_room(size_t units);
 bool limit_allows(size_t units);
 
-/* What a limit has refused. An allocation that is refused may be served yet, for example after a purge. So each thread
+/* A refusal by a limit. An allocation that is refused may be served yet, for example after a purge. So each thread
  * notes the last refusal only, with the figures of that moment, and it counts if the allocation fails. */
 struct limit_refusal {
     const char *whose; /* limit it is; NULL: nothing was refused */

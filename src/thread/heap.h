@@ -12,8 +12,8 @@
  *   free, other affinity    put the slot into the outbox, which is flushed when it is full; slots of other epochs go
  *                           straight to their slabs
  *
- * Invariants: the tag of a magazine changes only while the heap is empty; slots in magazine, stock, outbox, exchange
- * and claimed word are in no bitmap; only an attached slab has claimed slots; the heap of a hold that is TAKEN is
+ * Invariants: the tag of a magazine changes only while the heap is empty. Slots in magazine, stock, outbox, exchange
+ * and claimed word are in no bitmap. Only an attached slab has claimed slots. The heap of a hold that is TAKEN is
  * empty.
  *
  * Threads: the holder. Each function says whether it runs in the gate or enters it. */
@@ -33,7 +33,7 @@
 struct hold;
 struct thread;
 
-/* What the holder counts on slow paths. All other counts follow from these and from what the heap has. */
+/* Counted by the holder on slow paths. All other counts follow from these and from the slots of the heap. */
 struct class_counters {
     atomic_u64 refills;         /* times that a batch of slots was taken from a slab */
     atomic_u64 refilled;        /* slots in these batches */
@@ -260,8 +260,7 @@ void heap_flush_outbox(struct heap *heap, unsigned class);
 /* Ends the heap's use of the slab that it has attached for a class, and of the slots claimed there. In the gate. */
 void heap_detach_slab(struct heap *heap, unsigned class);
 
-/* What a slow operation ends with: looks for idle classes and for memory to reclaim now and then, and leaves the gate.
- */
+/* The end of a slow operation: now and then looks for idle classes and memory to reclaim, and leaves the gate. */
 void heap_operation_end(struct heap *heap);
 
 /* For another thread than the holder: gives back what it can of a heap that had no slow operation since the last such

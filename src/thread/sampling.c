@@ -60,7 +60,7 @@ static void place_count(struct heap *heap, unsigned class, uint64_t left, bool e
     magazine_count_down(&heap->front.magazine[class], left);
 }
 
-/* Whether an object of so many bytes is sampled, which is the next of its class; the count goes on behind it. A
+/* Whether an object of so many bytes is sampled, which is the next of its class. The count goes on behind it. A
  * distance has no memory: where the count ended before it, or it was drawn by another rate, it is drawn anew. */
 static bool draw_slot(struct heap *heap, unsigned class, uint64_t size)
 {

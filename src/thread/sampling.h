@@ -3,7 +3,7 @@
  * Each magazine counts the slots that it hands out, and the count ends where the next object of its class is sampled
  * (magazine.h): so the fast path counts down for nothing. The allocation that ends the count comes here. It is sampled,
  * and the count begins anew. While allocations are not sampled, the count ends after COUNT_MOST slots, and only begins
- * anew. What begins or ends sampling, or changes the rate, stops all counts.
+ * anew. The begin and end of sampling, and a change of its rate, stop all counts.
  *
  * A sampled object's slot is one as all others are: sampling changes neither addresses nor pages. The tag of its unit
  * sends the frees there to the slow path, which ends the record (samples.h).
