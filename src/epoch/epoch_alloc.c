@@ -106,7 +106,7 @@ static void *alloc_from_slab(struct hold *hold, size_t size, size_t alignment)
     if (class == CLASS_NONE) {
         return NULL;
     }
-    return sampling_slot(hold->heap, class);
+    return sampling_alloc_slot(hold->heap, class);
 }
 
 void *epoch_alloc_slot(struct thread *thread, struct hold *hold, size_t size, size_t alignment)

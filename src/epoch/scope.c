@@ -1,4 +1,4 @@
-/* The scopes of a thread are a stack, linked by `outer`, of the holds that it has, and of echoes for scopes that it
+/* The scopes of a thread are a stack, linked by `outer`, of the holds that it has, and of reentries for scopes that it
  * entered once more. Each change of the stack sets the ambient anew. */
 #include "epoch/scope.h"
 
@@ -134,28 +134,28 @@ struct hold *scope_inside(const struct thread *thread, uint64_t value)
     return hold == NULL ? NULL : hold->real;
 }
 
-/* Takes an unused echo of the thread, or makes one. NULL: no memory. */
-static struct hold *take_echo(struct thread *thread)
+/* Takes an unused reentry of the thread, or makes one. NULL: no memory. */
+static struct hold *take_reentry(struct thread *thread)
 {
-    struct hold *echo = thread->echoes;
-    if (echo != NULL) {
-        thread->echoes = echo->outer;
-        return echo;
+    struct hold *reentry = thread->reentries;
+    if (reentry != NULL) {
+        thread->reentries = reentry->outer;
+        return reentry;
     }
     gate_lock(&thread->gate);
-    echo = metadata_alloc(sizeof *echo);
+    reentry = metadata_alloc(sizeof *reentry);
     gate_unlock(&thread->gate);
-    if (echo != NULL) {
-        chunk_abandon(&echo->cursor);
+    if (reentry != NULL) {
+        chunk_abandon(&reentry->cursor);
     }
-    return echo;
+    return reentry;
 }
 
-static void put_echo(struct thread *thread, struct hold *echo)
+static void put_reentry(struct thread *thread, struct hold *reentry)
 {
-    invariant(echo->real != echo && echo->nested == 0);
-    echo->outer = thread->echoes;
-    thread->echoes = echo;
+    invariant(reentry->real != reentry && reentry->nested == 0);
+    reentry->outer = thread->reentries;
+    thread->reentries = reentry;
 }
 
 static int entered_status(bool plain)
@@ -179,22 +179,22 @@ static noinline int scope_enter_again(struct thread *thread, struct hold *real)
         innermost->nested++;
         return entered_status(plain);
     }
-    struct hold *const echo = take_echo(thread);
-    if (echo == NULL) {
+    struct hold *const reentry = take_reentry(thread);
+    if (reentry == NULL) {
         return TSLAB_NO_MEMORY;
     }
-    echo->epoch = real->epoch;
-    echo->value = real->value;
-    echo->real = real;
-    echo->nested = 1;
-    echo->outer = innermost;
-    echo->ambient = plain ? real : innermost->ambient;
-    thread->scope = echo;
+    reentry->epoch = real->epoch;
+    reentry->value = real->value;
+    reentry->real = real;
+    reentry->nested = 1;
+    reentry->outer = innermost;
+    reentry->ambient = plain ? real : innermost->ambient;
+    thread->scope = reentry;
     ambient_set(thread);
     return entered_status(plain);
 }
 
-/* Undoes one scope_enter_again of a scope. True: the scope was an echo, and is over. */
+/* Undoes one scope_enter_again of a scope. True: the scope was a reentry, and is over. */
 static bool scope_leave_again(struct hold *hold)
 {
     invariant(hold->nested != 0);
@@ -235,7 +235,7 @@ static noinline void scope_leave_more(struct thread *thread, struct hold *hold)
     if (scope_leave_again(hold)) {
         thread->scope = hold->outer;
         ambient_set(thread);
-        put_echo(thread, hold);
+        put_reentry(thread, hold);
     }
 }
 
@@ -318,7 +318,7 @@ static void scope_replace(struct thread *thread, struct hold *hold)
         (void)hold_make_idle(hold); /* the caller, which closes the epoch, looks for idle holds itself */
     } else if (scope_leave_again(hold)) {
         thread->scope->outer = hold->outer;
-        put_echo(thread, hold);
+        put_reentry(thread, hold);
     }
 }
 

@@ -12,7 +12,7 @@
  *
  * A thread has at most one hold of an epoch as a scope. To enter once more only counts.
  *
- * Invariants: the holder of each scope's hold is the thread, and an echo lies above the hold that it stands for.
+ * Invariants: the holder of each scope's hold is the thread, and a reentry lies above the hold that it stands for.
  *
  * Threads: any. Entering and leaving run outside of the gate: a fork may cut them anywhere, and its child finds by the
  * words of holds which ones vanished threads had. The other functions enter the gate themselves. */

@@ -164,7 +164,7 @@ static struct epoch *recover_epochs(struct thread *self)
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         if (thread != self) {
             thread->scope = NULL;
-            thread->echoes = NULL; /* the thread may have been cut while it took one */
+            thread->reentries = NULL; /* the thread may have been cut while it took one */
             thread->paused = 0;
             thread->heap.front.innermost = &hold_none;
         }

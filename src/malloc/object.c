@@ -40,7 +40,7 @@ static void *or_enomem(void *p)
 void *object_alloc_slot(struct thread *thread, unsigned class)
 {
     invariant(class != CLASS_NONE && class < CLASS_LIMIT);
-    return sampling_slot(&thread->heap, class);
+    return sampling_alloc_slot(&thread->heap, class);
 }
 
 void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, bool *zero)

@@ -84,7 +84,7 @@ static void add_epochs(struct total_figures *stats)
     /* A record that goes to the pool meanwhile may be missed. `told` makes sure that the sum never falls. */
     static atomic_u64 told;
     uint64_t chunks = 0;
-    uint64_t granules = load_acquire(&epoch_counters.passed);
+    uint64_t granules = load_acquire(&epoch_counters.allocated_granules);
     stats->epochs_drained += counter_get(&epoch_counters.drained);
     uint32_t at = 0;
     for (const struct epoch *epoch; (epoch = epoch_next(&at)) != NULL;) {
@@ -92,7 +92,7 @@ static void add_epochs(struct total_figures *stats)
         stats->epochs_open += state == EPOCH_OPEN;
         stats->epochs_draining += state == EPOCH_DRAINING;
         chunks += counter_get(&epoch->chunks);
-        granules += epoch_passed(epoch);
+        granules += epoch_granules_allocated(epoch);
     }
     stats->chunk_bytes = chunks * CHUNK_BYTES;
     stats->epoch_bytes = counter_raise(&told, granules) << GRANULE_SHIFT;

@@ -83,7 +83,7 @@ static void cursor_touch(const struct cursor *cursor)
 static void cursor_leave(struct cursor *cursor)
 {
     cursor_touch(cursor);
-    counter_add(&cursor->passed, load_plain(&cursor->at) - load_plain(&cursor->start));
+    counter_add(&cursor->allocated_granules, load_plain(&cursor->at) - load_plain(&cursor->start));
 }
 
 /* Attaches the cursor to a chunk in which no object lives, or to none. */

@@ -40,11 +40,11 @@ _Static_assert(CHUNK_OBJECT_MOST <= CODE_EXACT_BYTES + (255 - CODE_EXACT) * CODE
 
 /* Where a holder fills a chunk. Positions are addresses / GRANULE_BYTES. */
 struct cursor {
-    atomic_u64 at;     /* start of the free rest of the chunk; 0: no chunk */
-    uint64_t end;      /* end of the free rest; 0: no chunk */
-    atomic_u64 start;  /* start of the chunk, or NO_CHUNK */
-    atomic_u64 freed;  /* start plus the granules that the holder freed or skipped. It equals `at` when all are freed */
-    atomic_u64 passed; /* total granules passed in chunks that it left, or in which it started anew */
+    atomic_u64 at;    /* start of the free rest of the chunk; 0: no chunk */
+    uint64_t end;     /* end of the free rest; 0: no chunk */
+    atomic_u64 start; /* start of the chunk, or NO_CHUNK */
+    atomic_u64 freed; /* start plus the granules that the holder freed or skipped. It equals `at` when all are freed */
+    atomic_u64 allocated_granules; /* granules used in chunks that it left, or in which it started anew */
 };
 
 /* `start` of a cursor without a chunk. No granule lies less than a chunk beyond it. */

@@ -332,14 +332,14 @@ bool epoch_purge_idle(size_t *given)
     return block != NULL;
 }
 
-uint64_t epoch_passed(const struct epoch *epoch)
+uint64_t epoch_granules_allocated(const struct epoch *epoch)
 {
     uint64_t sum = 0;
     for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         const struct cursor *cursor = &hold->cursor;
         const uint64_t start = load_plain(&cursor->start), here = load_plain(&cursor->at) - start;
         /* Between two writes of the holder, a look may find `start` of one chunk and `at` of another. */
-        sum += counter_get(&cursor->passed) + (start != NO_CHUNK && here <= CHUNK_GRANULES ? here : 0);
+        sum += counter_get(&cursor->allocated_granules) + (start != NO_CHUNK && here <= CHUNK_GRANULES ? here : 0);
     }
     return sum;
 }
@@ -348,11 +348,11 @@ uint64_t epoch_passed(const struct epoch *epoch)
 static void record_take_counts(struct epoch *epoch)
 {
     invariant(counter_get(&epoch->chunks) == 0);
-    const uint64_t passed = epoch_passed(epoch);
+    const uint64_t granules = epoch_granules_allocated(epoch);
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
-        counter_set(&hold->cursor.passed, 0);
+        counter_set(&hold->cursor.allocated_granules, 0);
     }
-    store_release(&epoch_counters.passed, counter_get(&epoch_counters.passed) + passed);
+    store_release(&epoch_counters.allocated_granules, counter_get(&epoch_counters.allocated_granules) + granules);
     counter_add(&epoch_counters.drained, load_plain(&epoch->drains));
     store_plain(&epoch->drains, 0);
 }

@@ -63,18 +63,18 @@ enum {
 #define HOLD_TAKEN ((struct thread *)0) /* as in a record whose pages were given back */
 #define HOLD_IDLE  ((struct thread *)1)
 
-/* A hold, or an echo of one. A thread that enters its innermost epoch once more only counts in the hold. If the thread
- * has entered another epoch in between, it puts an *echo* on top of its scopes. An echo is a struct hold that belongs
- * to this thread alone, and stands for the hold that `real` names. */
+/* A hold, or a reentry of one. A thread that enters its innermost epoch once more only counts in the hold. If the
+ * thread has entered another epoch in between, it puts a *reentry* on top of its scopes. An reentry is a struct hold
+ * that belongs to this thread alone, and stands for the hold that `real` names. */
 struct hold {
     /* Read by other threads, or rarely changed. */
     _Alignas(CACHE_LINE) _Atomic(struct thread *) holder;
     _Atomic(struct hold *) next;      /* the next hold of the same epoch */
-    struct epoch *epoch;              /* never changes, except in an echo */
+    struct epoch *epoch;              /* never changes, except in a reentry */
     _Atomic(struct heap *) kept_heap; /* the heap of this hold, made when it was first needed */
-    struct hold *real;                /* the hold itself, except in an echo */
+    struct hold *real;                /* the hold itself, except in a reentry */
     /* Private to the holder. */
-    uint32_t nested;     /* how often the scope was entered once more; in an echo, how often it was entered */
+    uint32_t nested;     /* how often the scope was entered once more; in a reentry, how often it was entered */
     uint32_t filled_kib; /* KiB of chunks and large runs in this life of the epoch, up to a limit (epoch_alloc.c) */
     struct hold *outer;  /* the scope around this one */
     uint32_t free_entry,
@@ -144,12 +144,12 @@ always_inline struct lock *epoch_lock(const struct epoch *epoch)
     return &epoch_locks[(uintptr_t)epoch / sizeof *epoch % EPOCH_LOCKS].lock;
 }
 
-/* The counts of records that went back to the pool, written under its lock. `passed` is written with release after the
- * counts of the holds were set to 0. So a reader that acquires it first and then adds up the holds counts nothing
- * twice. */
+/* The counts of records that went back to the pool, written under its lock. `allocated_granules` is written with
+ * release after the counts of the holds were set to 0. So a reader that acquires it first and then adds up the holds
+ * counts nothing twice. */
 struct epoch_counters {
     _Alignas(CACHE_LINE) atomic_u64 drained; /* epochs that had survivors */
-    atomic_u64 passed;                       /* granules that were allocated in chunks */
+    atomic_u64 allocated_granules;           /* granules that were allocated in chunks */
 };
 extern struct epoch_counters epoch_counters;
 
@@ -201,7 +201,7 @@ static inline void epoch_count_units(struct epoch *epoch, uint32_t before, uint3
 }
 
 /* The granules that the linked holds of a record have allocated in chunks and that are counted nowhere else. */
-uint64_t epoch_passed(const struct epoch *epoch);
+uint64_t epoch_granules_allocated(const struct epoch *epoch);
 
 /* A hold of no epoch, without a chunk. It stands where there is none, so that the fast path needs no test. Never
  * changes. */

@@ -24,7 +24,7 @@
 void *sampling_count(struct heap *heap, unsigned class, void *p);
 
 /* A slot of a class. NULL: no memory, or the epoch is closed. */
-always_inline void *sampling_slot(struct heap *heap, unsigned class)
+always_inline void *sampling_alloc_slot(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
     const bool bypasses = option_get(OPTION_MAGAZINES) == 0;

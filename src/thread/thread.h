@@ -52,7 +52,7 @@ struct thread {
 
     /* The scopes of the thread (scope.h); private to it. */
     struct hold *scope;                        /* the innermost scope; NULL: the thread is inside of nothing */
-    struct hold *echoes;                       /* unused echoes (epoch_record.h), linked by outer */
+    struct hold *reentries;                    /* unused reentries (epoch_record.h), linked by outer */
     struct hold *remembered[REMEMBERED_HOLDS]; /* the hold that it had last, by index of the epoch, maybe of another */
     uint32_t paused;                           /* pauses not yet resumed; above 0, plain malloc lands in the process */
     uint32_t warm_count;                       /* the number of warm epochs */
