@@ -187,9 +187,9 @@ TSLAB_API const char *tslab_status_name(enum tslab_status status);
 TSLAB_API enum tslab_status tslab_option_get(const char *name, char *value, size_t bytes);
 TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value);
 
-/* How much memory the program may use. The options limit_bytes and soft_limit_bytes set both when it starts. What
- * counts is the footprint: the slabs, chunks and large blocks in use, and freed memory whose pages have not gone back.
- * The library's own records (tslab_stats.metadata_bytes) come on top. */
+/* How much memory the program may use. The options limit_bytes and soft_limit_bytes set both when it starts. The
+ * footprint counts: the slabs, chunks and large blocks in use, and freed memory whose pages have not gone back. The
+ * library's own records (tslab_stats.metadata_bytes) come on top. */
 struct tslab_limits {
     size_t hard_bytes; /* an allocation that would exceed it fails with ENOMEM, after all that can be given back went
                           back; 0: no limit */

@@ -18,7 +18,11 @@ class Words(unittest.TestCase):
     def test_what(self):
         self.assertEqual([], list(words.whats("| What is it? | yes |\n\nSay what it is. What-if.\n\n| What | how |")))
         self.assertEqual(["What waits goes back."], list(words.whats("It waits. What waits goes back.")))
-        self.assertEqual(1, len(list(words.whats("/* What a thread\n has done. */"))))
+
+    def test_comments(self):
+        text = words.comments('int n; /* What a thread\n        * has done. */\nputs("What waits.");\n/* Who\n * asks has it. */\n')
+        self.assertEqual(["What a thread has done."], list(words.whats(text)))
+        self.assertEqual(["Who asks has it."], list(words.whos(text)))
 
     def test_who(self):
         self.assertEqual([], list(words.whos("Who may look? The thread who asks. `Who asks`")))

@@ -4,8 +4,8 @@ usage: words.py ROOT
 
   files      a source or header that a comment or a page names is there
   functions  a function that a card of the engine or of a protocol names is there
-  sentences  no sentence of a page or of a public header begins with What, unless it asks
-             and none with a "who" that is nobody in the sentence
+  sentences  no sentence of a page, or of a comment of headers, the engine and tests, begins with What,
+             unless it asks, and none with a "who" that is nobody in the sentence
   colons     a paragraph of the pages that users read has at most one
   decisions  below its title a decision has its date, and says whether it is in force or names what superseded it
   subjects   the subjects of the last commits are `area: verb object`, at most 60 columns
@@ -23,9 +23,9 @@ CODE = re.compile(r"`([^`\n]+)`")
 # What a card names beside functions: programs of the tests, fields of reports.
 OTHERS = {"sim_weak", "stock_granted"}
 FUNCTION = re.compile(r"^([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?:\(\))?$")
-WHAT = re.compile(r"(?:^|[.:!?] |\| |[-*] |/\* |\*\* )(What (?!\w+-)[^.?!|]*[.?!|]?)", re.M)
+WHAT = re.compile(r"(?:^|[.:!?] |\| |[-*] |\*\* )(What\s(?!\w+-)[^.?!|]*[.?!|]?)", re.M)
 # "Who enters has ...": a pronoun without a person.
-WHO = re.compile(r"(?:^|[.:!?] |[-*] )(Who(?:ever)? (?!\w+-)[^.?!|]*[.?!|]?)", re.M)
+WHO = re.compile(r"(?:^|[.:!?] |[-*] )(Who(?:ever)?\s(?!\w+-)[^.?!|]*[.?!|]?)", re.M)
 FENCED = re.compile(r"^( *)(?:```|~~~).*?^\1(?:```|~~~)[^\n]*$", re.M | re.S)
 INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*\n)+")
 ITEM = re.compile(r"^(?=\s*(?:[-*]|\d+\.) )", re.M)
@@ -74,6 +74,11 @@ def whos(text):
             yield " ".join(sentence.split())[:60]
 
 
+def comments(text):
+    """The comments of a source, without the marks at the start of their lines."""
+    return "\n\n".join(re.sub(r"^ *(?:/\*+|\*(?!/)) ?", "", comment, flags=re.M) for comment in COMMENT.findall(text))
+
+
 def without_code(text):
     """The text of a page without code, comments and the targets of links."""
     text = INDENTED.sub("", FENCED.sub("", text))
@@ -120,12 +125,14 @@ def complaints(root):
     for path, text in cards.items():
         for name in missing_functions(text, identifiers):
             yield f"{path.relative_to(root)} names {name}, which is not there"
-    for path, text in (pages | headers).items():
+    cxx = read((root / "tests").rglob("*.[ch]pp"))
+    commented = {path: comments(text) for path, text in (headers | sources | cxx).items()}
+    for path, text in (pages | commented).items():
         for sentence in whats(text):
             yield f"{path.relative_to(root)}: name the subject of: {sentence}"
-    for path, text in pages.items():
         for sentence in whos(text):
             yield f"{path.relative_to(root)}: say which thread or person it is: {sentence}"
+    for path, text in pages.items():
         if path.parent == root / "docs" or path == root / "README.md":
             for paragraph in colons(text):
                 yield f"{path.relative_to(root)}: two colons in one paragraph: {paragraph}"
