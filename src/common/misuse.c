@@ -32,9 +32,9 @@ _Noreturn noinline void misuse_size(const void *p, size_t given, size_t asked)
     invariant(p != NULL && given != asked);
     char about[96];
     struct text text = { .buffer = about, .capacity = sizeof about - 1 };
-    text_string(&text, " with ");
+    text_string(&text, " with size ");
     text_number(&text, given, 0);
-    text_string(&text, given == 1 ? " byte, which has " : " bytes, which has ");
+    text_string(&text, ", but it was allocated with ");
     text_number(&text, asked, 0);
     about[text.length] = 0;
     fatal_pointer("sized free of", p, about);
@@ -46,9 +46,9 @@ _Noreturn noinline void misuse_alignment(const void *p, size_t given)
     invariant(p != NULL);
     char about[96];
     struct text text = { .buffer = about, .capacity = sizeof about - 1 };
-    text_string(&text, " with an alignment of ");
+    text_string(&text, " with alignment ");
     text_number(&text, given, 0);
-    text_string(&text, ", which it does not have");
+    text_string(&text, ", but it was not allocated with it");
     about[text.length] = 0;
     fatal_pointer("aligned free of", p, about);
 }
