@@ -24,8 +24,8 @@ static inline size_t times(size_t count)
     return EPOCH_SLOW ? count / 20 : TSLAB_CHECKED ? count / 5 : count;
 }
 
-/* A case is run in a child; with an environment, in a program that has it from the start. A test is run as it is, and
- * makes children of its own. */
+/* A case is run in a child, or, with an environment, in a program that has it from the start. A test is run as it is,
+ * and makes children of its own. */
 struct epoch_case {
     const char *name;
     void (*body)(void);

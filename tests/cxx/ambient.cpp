@@ -47,7 +47,8 @@ void plain_objects_land_in_the_scope()
         CHECK(lives_in(none, outside.get()));
         free(duplicate);
 
-        // A string from outside that has to grow allocates anew, and that is here; realloc would have stayed outside.
+        // A string from outside that has to grow allocates anew, and that is here, where realloc would have stayed
+        // outside.
         outside->append(10000, 'x');
         CHECK(lives_in(expected, outside->data()));
     }

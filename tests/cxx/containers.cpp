@@ -225,7 +225,7 @@ void epochs_that_are_over_refuse()
     CHECK(thrown_by([&] { Vector<unsigned> refused(10, 1u, name); }) == TSLAB_STALE);
     CHECK(thrown_by([&] { (void)resource.allocate(10); }) == TSLAB_STALE);
 
-    // An owner of nothing names no epoch; that must not be taken for "made without an epoch".
+    // An owner of nothing names no epoch. That must not be taken for "made without an epoch".
     tslab::epoch moved_from;
     tslab::epoch elsewhere(std::move(moved_from));
     CHECK(thrown_by([&] { tslab::memory_resource refused(moved_from); }) == TSLAB_STALE);
@@ -269,8 +269,8 @@ void the_default_resource_follows_scopes()
     CHECK(epoch.close().survivors == 0);
 }
 
-// Nothing is destroyed: the containers are in the epoch themselves, and end with it.
-// One epoch, one resource, several threads; each destroys what another one has built.
+// Nothing is destroyed: the containers are in the epoch themselves, and end with it. One epoch, one resource, several
+// threads. Each destroys what another one has built.
 } // namespace
 
 int main()

@@ -58,7 +58,7 @@ void nothing_is_refused()
     CHECK(nothing == EntityHandle());
 }
 
-// The place of an object is used again and again; no handle that ever named one there comes back.
+// The place of an object is used again and again. No handle that ever named one there comes back.
 void a_constructor_that_throws_leaves_nothing()
 {
     tslab::epoch epoch;

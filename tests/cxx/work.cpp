@@ -1,4 +1,4 @@
-// Units of work, under the policy that TSLAB_EPOCH_POLICY names; the argument says which that is.
+// Units of work, under the policy that TSLAB_EPOCH_POLICY names. The argument says which that is.
 #include "cxx.hpp"
 
 #include <set>

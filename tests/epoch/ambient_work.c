@@ -1,4 +1,4 @@
-/* Units of work in a program that knows of no epochs but for their begin and end; the operator has chosen
+/* Units of work in a program that knows of no epochs but for their begin and end. The operator has chosen
  * per-request. */
 #include "ambient_library.h"
 #include "epoch.h"

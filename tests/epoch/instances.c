@@ -214,7 +214,7 @@ static void instances_do_not_see_each_other(void)
             CHECK((tslab_handle_get(tslab_instance_root(instances[other]), handles[i]) != NULL) == (other == i));
         }
     }
-    /* They end in some order; those that are left are whole. */
+    /* They end in some order. Those that are left are whole. */
     for (size_t end = 0; end < COUNT; end++) {
         const size_t at = end * 3 % COUNT;
         STATUS(tslab_instance_close(instances[at], end % 2 == 0 ? TSLAB_CLOSE_RECLAIM : 0, NULL), TSLAB_OK);

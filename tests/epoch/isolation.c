@@ -155,7 +155,7 @@ static void random_traffic_is_isolated(void)
 enum { MOST = 1 << 20 };
 static void *bulk[MOST];
 
-/* Fills so many bytes with objects of one size, and marks the units that they are in; frees them all. Returns how many
+/* Fills so many bytes with objects of one size, marks the units that they are in, and frees them all. Returns how many
  * of those units had been marked before. */
 static size_t fill_and_empty(tslab_epoch epoch, size_t size, size_t bytes, size_t *all_units)
 {
@@ -246,7 +246,7 @@ static void two_open_epochs_pass_memory_to_and_fro(void)
         size_t *const most = i < rounds / 2 ? &warm : &later;
         *most = memory_in_use() > *most ? memory_in_use() : *most;
     }
-    /* One round is 12 MiB; addresses become accessible, and go, in steps of a few. */
+    /* One round is 12 MiB. Addresses become accessible, and go, in steps of a few. */
     CHECK_SAY(later <= warm + 8 * MEGABYTE, "from %zu to %zu bytes", warm, later);
     ALIVE(a, 0);
     ALIVE(b, 0);

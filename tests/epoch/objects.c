@@ -17,7 +17,7 @@ static void check_size(tslab_epoch epoch, size_t size)
 {
     unsigned char *const p = filled(epoch, size, size);
     const size_t usable = tslab_usable_size(p);
-    /* The large ones end with a page; they begin at 16 KiB or so. */
+    /* The large ones end with a page. They begin at 16 KiB or so. */
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     CHECK_SAY(usable >= size && usable < size + size / 4 + 64 +
                                              (size > 32 * KILOBYTE ? UNIT

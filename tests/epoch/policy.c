@@ -134,7 +134,7 @@ static void report_is_a_line_about_the_survivors(void **state)
     }
 }
 
-/* A label comes from the program's user now and then; a line stays one line. */
+/* A label comes from the program's user now and then. A line stays one line. */
 static void report_with_an_odd_label(const void *argument)
 {
     const tslab_epoch epoch = opened_as((const char *)argument, TSLAB_POLICY_REPORT);
@@ -346,7 +346,7 @@ static void reclaim_leaves_no_chunk_warm(void)
     CHECK_SAY(chunk_bytes() == 0, "%zu bytes of chunks", chunk_bytes());
 }
 
-/* The process is told to keep what is empty; so this is what close itself does. */
+/* The process is told to keep what is empty. So this is what close itself does. */
 static const char keep_what_is_empty[] = "TSLAB_OPTIONS=retain_bytes=1T,purge_delay_ms=3600000";
 
 static void reclaim_gives_back_a_drained_epoch(void)

@@ -1,8 +1,6 @@
-/*
- * A plain C program that opens a C++ library, given as its argument, in a scope of its own. libstdc++ comes into the
- * process with the library only, and is invisible to whoever looks for it globally; bad_alloc must still arrive inside
- * the library.
- */
+/* A plain C program that opens a C++ library, given as its argument, in a scope of its own. libstdc++ comes into the
+ * process with the library only, and is invisible to a global lookup. A bad_alloc must still arrive inside the
+ * library. */
 #include "check.h"
 
 #include <dlfcn.h>

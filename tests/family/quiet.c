@@ -20,7 +20,7 @@ int main(void)
 
     for (size_t size = 0; size < 100000; size += 1 + size / 50)
         free_quietly(malloc(size));
-    /* Beyond any budget for freed memory, free returns it to the kernel; that must not show either. */
+    /* Beyond any budget for freed memory, free returns it to the kernel. That must not show either. */
     for (size_t size = 100000; size <= (size_t)1 << 30; size *= 2) {
         char *block = malloc(size);
         CHECK(block != NULL);

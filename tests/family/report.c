@@ -197,7 +197,7 @@ static void test_malloc_info(void)
     CHECK_SAY(status == 0, "the output of malloc_info is not well-formed XML with the root <malloc>");
 }
 
-/* Whether malloc_stats has returned although a cancellation was pending; the thread ends by that only after. */
+/* Whether malloc_stats has returned although a cancellation was pending. The thread ends by that only after. */
 static bool stats_returned;
 
 static void *stats_when_cancelled(void *unused)

@@ -250,7 +250,7 @@ static void a_clock_that_cannot_be_trusted(void **state)
     fail_in_turn(CLOCK, 5, 50);
 }
 
-/* An epoch is closed while a thread is inside, and lives on for its survivors; units of work end by time. */
+/* An epoch is closed while a thread is inside, and lives on for its survivors. Units of work end by time. */
 
 static void close_from_outside(void *epoch)
 {
@@ -333,7 +333,7 @@ static void forbid_by_halves(void)
     check_nothing_is_lost();
 }
 
-/* A trap ends when so many others came after it; where the kernel has no memory for its end, it is not forgotten. */
+/* A trap ends when so many others came after it. Where the kernel has no memory for its end, it is not forgotten. */
 static void trap_many(unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {

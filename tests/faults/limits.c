@@ -167,7 +167,7 @@ static void *answer(void *number)
     return p == NULL ? NULL : number;
 }
 
-/* Objects of a size until there are no more; returns their bytes. They are linked, so that they can be freed. */
+/* Objects of a size until there are no more. Returns their bytes. They are linked, so that they can be freed. */
 static size_t fill(size_t size)
 {
     void **first = NULL;

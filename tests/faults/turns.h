@@ -41,7 +41,7 @@ static inline void turn_body(const void *argument)
     turn->run(turn);
 }
 
-/* Until no more such calls are made, or as many as `end`; `least` there must be. The steps are of `stride`, and grow to
+/* Until no more such calls are made, or as many as `end`. There must be `least`. The steps are of `stride`, and grow to
  * one `part` of what is done (0: they do not). */
 static inline void turns(struct turn *turn, unsigned least, unsigned end, unsigned stride, unsigned part)
 {

@@ -53,7 +53,7 @@ static const struct object *some(const struct operation *operation, bool with_ha
     return NULL;
 }
 
-/* A run of its own has whole pages, or, in the checked library, is large; a slot may have them or be so, too. */
+/* A run of its own has whole pages, or, in the checked library, is large. A slot may have them or be so, too. */
 static bool may_be_a_run(const struct object *object)
 {
     return TSLAB_CHECKED > 1 ? object->usable > 16 * 1024 : object->usable % 4096 == 0;

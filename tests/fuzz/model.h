@@ -152,8 +152,7 @@ void report_one(const struct operation *operation);
 void misuse_one(const struct operation *operation);
 void shorten_one(const struct operation *operation);
 
-/* Where forks work, and this is no child of one; of many objects only seldom, for the more memory, the more it costs.
- */
+/* Where forks work, and this is no child of one. Seldom with many objects, for the more memory, the more it costs. */
 bool fork_is_worth_it(const struct operation *operation);
 
 /* Whether memory is short; and, for what the rig itself needs, that it is not, for a while. */

@@ -1,4 +1,4 @@
-/* The names of libc that the drop-in library defines. Where it is linked they are the program's own; elsewhere, as in
+/* The names of libc that the drop-in library defines. Where it is linked they are the program's own. Elsewhere, as in
  * builds whose sanitizer has a malloc, names.c compiles the same file under names that nobody else has. */
 #ifndef NAMES_H
 #define NAMES_H

@@ -45,7 +45,7 @@ void object_moved(struct object *object, void *p, size_t asked);
 /* Whether an object has the 16 bytes at p. */
 bool object_lives_at(const char *p);
 
-/* Memory is free now (scribble.c); overwrites all that is so since it was asked last. */
+/* Memory is free now (scribble.c). Overwrites all that became so since the last call. */
 void scribble_note(char *start, size_t bytes);
 void scribble_all(void);
 

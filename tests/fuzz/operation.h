@@ -78,7 +78,7 @@ void operation_encode(const struct operation *operation, uint8_t record[RECORD_B
 const char *operation_text(enum kind kind);
 const char *operation_name(enum kind kind);
 
-/* Mostly a small size; some of every kind, and some close to where classes end. */
+/* Mostly a small size, some of every kind, and some close to where classes end. */
 size_t operation_size(uint32_t value);
 
 /* A power of two: mostly at most a page. */

@@ -4,7 +4,7 @@
  *   fuzz_seeded SEED SECONDSs
  *
  * Does COUNT operations, or as many as fit into the time, in cases, short ones and long ones, each from a seed of its
- * own; the first is SEED. At the first failure it says which seed and operation it was, and writes fuzz-SEED.bin for
+ * own. The first is SEED. At the first failure it says which seed and operation it was, and writes fuzz-SEED.bin for
  * fuzz_replay: exit code 1. With --canary a failure is what is wanted: 0, else 1. */
 #include "operation.h"
 #include "supervisor.h"
@@ -34,7 +34,7 @@ static size_t make_case(uint64_t seed, size_t operations)
     return (operations + 1) * RECORD_BYTES;
 }
 
-/* A failure at the end needs all records; any other none beyond its own. */
+/* A failure at the end needs all records, any other none beyond its own. */
 static void say_and_save(uint64_t seed, size_t bytes, const struct outcome *outcome)
 {
     char name[64], path[64];

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Reads a file of records or of text into the buffer; returns the bytes of whole records. Ends the program with a
+/* Reads a file of records or of text into the buffer. Returns the bytes of whole records. Ends the program with a
  * sentence when it cannot. */
 size_t textfile_load(const char *path, uint8_t *records, size_t room);
 

@@ -229,7 +229,7 @@ static void nothing_is_left(void)
               stats.chunk_bytes, stats.dirty_bytes);
 }
 
-/* The other lanes' threads do not exist in the child; their scopes are left. It goes on for a while, then ends
+/* The other lanes' threads do not exist in the child. Their scopes are left. It goes on for a while, then ends
  * everything. */
 static _Noreturn void be_the_child(const struct operation *operation)
 {

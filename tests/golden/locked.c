@@ -74,7 +74,7 @@ static void *allocated(size_t size)
     return p;
 }
 
-/* The objects of the path; main makes room for them outside of the engine. */
+/* The objects of the path, for which main makes room outside of the engine. */
 static void **objects;
 
 static void allocate_all(const struct path *path)

@@ -11,7 +11,7 @@
 
 enum { BYTES = 1 << 16 };
 
-/* As in src/os/newer.h; the headers may be older. */
+/* As in src/os/newer.h. The headers may be older. */
 enum {
     FIXED_NOREPLACE = 0x100000,
     DONTUNMAP = 4,

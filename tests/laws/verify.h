@@ -14,7 +14,7 @@
 #include "thread/thread.h"
 
 /* A slab in use. Its units are as many as its class asks for, name its first unit, and have one tag, which says the
- * class; no word of the bitmap has a bit that is no slot's. Requires that nobody recycles the slab: its holder, or the
+ * class. No word of the bitmap has a bit that is no slot's. Requires that nobody recycles the slab: its holder, or the
  * holder of its list's lock. At rest, when nobody gives to the slab or takes from it, `full` is the number of words
  * that are whole, too. */
 void verify_slab(const struct run *slab);
@@ -30,21 +30,21 @@ void verify_partials(const struct epoch *epoch);
  * of the heap's epoch. In the gate of the holder, by the holder; or at rest. */
 void verify_heap(const struct heap *heap);
 
-/* The depot. The runs of the arena, and gaps, whose `first` is 0, lie side by side from unit 1 to the end; the last
- * unit of each knows its first. Two empty neighbours are of different kinds. Empty runs have no tags and are no slabs;
- * clean and absent ones are whole pages. The units of each kind are as many as the depot counts. Each empty run is in
+/* The depot. The runs of the arena, and gaps, whose `first` is 0, lie side by side from unit 1 to the end. The last
+ * unit of each knows its first. Two empty neighbours are of different kinds. Empty runs have no tags and are no slabs.
+ * Clean and absent ones are whole pages. The units of each kind are as many as the depot counts. Each empty run is in
  * the bin of its kind and length, with all shorter ones in bins before; each dirty one in the list by age, oldest
  * first, and each long clean one that may have pages in the side tables in the list of those; all are linked both ways.
  * Takes the depot's lock. After addresses were lost to somebody else, what lies in them tells nothing: then the lists
  * alone are looked at. */
 void verify_depot(void);
 
-/* The chunk of a cursor, if it has one. No code stands at or beyond where the cursor is, or inside of an object; the
- * codes add up to the granules that the cursor has passed, less those that the holder and others freed. Others clear
- * a code before they count, so what is counted may be more, but for a chunk at rest. By the holder. */
+/* The chunk of a cursor, if it has one. No code stands at or beyond where the cursor is, or inside of an object. The
+ * codes add up to the granules that the cursor has passed, less those that the holder and others freed. Others clear a
+ * code before they count, so what is counted may be more, but for a chunk at rest. By the holder. */
 void verify_cursor(const struct cursor *cursor);
 
-/* An epoch. Its runs are linked both ways, used, of this epoch, and each pins it; its holds are its own, and the last
+/* An epoch. Its runs are linked both ways, used, of this epoch, and each pins it. Its holds are its own, and the last
  * of them is `first`. It counts the units of its runs. Takes the lock of the epoch. At rest, when nobody enters, leaves
  * or closes it, its word counts the holds that are not TAKEN, and one more while it is OPEN; its closed chunks count
  * the granules of their codes. */

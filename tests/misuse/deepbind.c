@@ -1,5 +1,5 @@
-/* Memory that crosses the border of a library opened with RTLD_DEEPBIND: our free says what came from libc's malloc;
- * what libc's free is given of ours it ends by itself, or faults.
+/* Memory that crosses the border of a library opened with RTLD_DEEPBIND: our free says what came from libc's malloc.
+ * libc's free ends the program, or faults, where it is given an object of ours.
  *
  *   deepbind LIBRARY */
 #include "check.h"

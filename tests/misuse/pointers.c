@@ -1,7 +1,7 @@
 /* Misuse by pointer ends the program: one line on stderr, then abort. Each case is a process of its own, and the line
  * is checked to the last digit of the address.
  *
- * A release build sees what the design sees for nothing; a checked build sees every case at the very call. An epoch
+ * A release build sees what the design sees for nothing. A checked build sees every case at the very call. An epoch
  * keeps the objects of its first while in another way than those of a long life, so a misuse is tried in the process,
  * in a young epoch and in an old one. With the drop-in (MISUSE_DROPIN), whose inside is out of reach, only in epochs.
  *
@@ -218,7 +218,7 @@ static void free_misused(void *p)
 
 static void twice_in_a_row_of_each_class(void)
 {
-    /* The parent reads the last pointer; those before must not be seen as misused. */
+    /* The parent reads the last pointer. Those before must not be seen as misused. */
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         tslab_free(some(class_geometry[class].size));
     }

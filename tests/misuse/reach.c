@@ -176,7 +176,7 @@ static void overflow_of_large_into_slack(void)
     tslab_free(p);
 }
 
-/* Two large objects, one behind the other; in the checked library a guard page is between them. */
+/* Two large objects, one behind the other. In the checked library a guard page is between them. */
 static char *two_large(size_t size, char **second)
 {
     char *const p = object(size);
@@ -304,7 +304,7 @@ static void metadata_between_guards(void)
     CHECK(guarded == GUARDED);
 }
 
-/* Old contents, to the last byte; in the checked library zeros. */
+/* Old contents, to the last byte, and in the checked library zeros. */
 static void free_memory_holds_nothing(void)
 {
     enum { OBJECTS = 2000 };
@@ -413,7 +413,7 @@ static void all_bytes_are_the_users(void)
 
 /* Frees. Those that end the program are in pointers.c. */
 
-/* An object at the very address of one that was freed; others keep what they get. */
+/* An object at the very address of one that was freed. Others keep what they get. */
 static char *reuse(const char *p, size_t size)
 {
     for (int i = 0; i < 100000; i++) {

@@ -105,10 +105,10 @@ struct label {
 };
 struct label epochs_next_label(void);
 
-/* Does an operation of a script that is in works.c; false when it is about something else. */
+/* Does an operation of a script that is in works.c. False when it is about something else. */
 bool works_operate(int actor, char what, int number);
 
-/* Does an operation of a script; false when it is about something else. */
+/* Does an operation of a script. False when it is about something else. */
 bool epochs_operate(int actor, char what, int number);
 
 /* The first step of a thread that ends. */

@@ -166,7 +166,7 @@ static void copy_bytes(void)
     T(read_by_another_relaxed, 3, "- 0 1", store_relaxed(X, 1), if (load_relaxed(X) == 1) store_relaxed(Y, 1), \
       if (load_acquire(Y) == 1) see(0, load_relaxed(X)), ) \
     \
-    /* Read-modify-writes read the last store, and hand on what it released; stores do not. */ \
+    /* Read-modify-writes read the last store, and hand on what it released. Stores do not. */ \
     T(modify_twice, 2, "01 10", see(0, fetch_add_relaxed(X, 1)), see(1, fetch_add_relaxed(X, 1)), , ) \
     T(modify_hands_on, 3, "- 1", (m.data = 1, store_release(X, 1)), (void)fetch_add_relaxed(X, 2), \
       if (load_acquire(X) == 3) see(0, m.data), ) \

@@ -35,7 +35,7 @@ struct live_ledger {
 void live_take_off(struct flight *flight);
 void live_born(struct object *object, const struct flight *flight);
 
-/* Does an operation of a script; false when it is about something else. */
+/* Does an operation of a script. False when it is about something else. */
 bool live_operate(int actor, char what, int number);
 
 /* The ledger in the child of a fork. */

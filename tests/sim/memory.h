@@ -1,5 +1,5 @@
 /* The memory model of C11 under the scheduler: for engines that the compiler instruments for ThreadSanitizer, whose
- * runtime this is. Every access of such an engine arrives here, with its memory order; in others nothing does, and all
+ * runtime this is. Every access of such an engine arrives here, with its memory order. In others nothing does, and all
  * of this does nothing.
  *
  * Plain accesses: two of two threads, one a write, of which neither happens before the other, end the run (vector

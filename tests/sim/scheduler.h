@@ -3,7 +3,7 @@
  * another.
  *
  * A switch away from a thread that could go on is a preemption. Exploring is depth first over all choices, with at most
- * so many preemptions; switches that are forced (the thread sleeps or is done) are free, and all tried. Random runs
+ * so many preemptions. Switches that are forced (the thread sleeps or is done) are free, and all tried. Random runs
  * take priorities, and change them at a few points (Burckhardt and others, "A Randomized Scheduler with Probabilistic
  * Guarantees of Finding Bugs"), or toss a coin at every point.
  *
@@ -35,7 +35,7 @@ bool sim_is_running(void);
 /* The running thread. */
 int sim_self(void);
 
-/* Where a thread keeps its front_current while it does not run; set them before a run. */
+/* Where a thread keeps its front_current while it does not run. Set them before a run. */
 extern struct front *sim_front[THREADS_MAX];
 
 /* Ends the run, or the check: what the rig is for. Outside of both it ends the program. */

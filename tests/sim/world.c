@@ -248,7 +248,7 @@ void world_set_up(const struct world_start *start)
     }
     front_current = world.fronts[BUILDER];
     world_follow(BUILDER, start->setup);
-    /* The builder goes; its record waits for whoever needs one. */
+    /* The builder goes. Its record waits for another thread. */
     front_current = &front_none;
     thread_close(world_records[BUILDER]);
     for (uint32_t unit = 1; unit < UNITS_MAX; unit++) {
@@ -714,7 +714,7 @@ static void receive(int actor)
     }
 }
 
-/* Everyone takes this lock in the same way; only one may be inside. */
+/* Everyone takes this lock in the same way. Only one may be inside. */
 static void visit_section(int actor)
 {
     lock_acquire(&world.section_lock);

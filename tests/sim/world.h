@@ -1,9 +1,9 @@
 /* The world that the threads of a run work on: the real engine, with few units, on the rig's system (system.h), and a
  * ledger of the objects that users hold.
  *
- * The engine is started once; the state at the start of a scenario is copied, and copied back before every run.
+ * The engine is started once. The state at the start of a scenario is copied, and copied back before every run.
  *
- * Threads follow scripts, words of a letter and mostly a number; blanks do not matter:
+ * Threads follow scripts, words of a letter and mostly a number. Blanks do not matter:
  *
  *   a<class>   allocate          f, F  free one's oldest, newest object as users do
  *   m<class>   allocate with the magazine alone, if it can        g, G  the same straight to the slab
@@ -106,7 +106,7 @@ bool object_is_in_use(const struct object *object);
 /* Whether the place of an object that is being freed is seen to be the engine's again. */
 bool flight_has_landed(const struct flight *flight);
 
-/* Enters an object into the ledger, as the actor's; the result is its place there. */
+/* Enters an object into the ledger, as the actor's. The result is its place there. */
 struct object *world_born(int actor, void *p, size_t bytes);
 
 /* Ends an object in the ledger, whoever frees it. */

@@ -79,7 +79,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* A thread that comes, works a little, and goes; every other goes while it is inside of an epoch. */
+/* A thread that comes, works a little, and goes. Every other goes while it is inside of an epoch. */
 static void *visit(void *argument)
 {
     struct worker *const guest = argument;

@@ -104,7 +104,7 @@ static void *use_in_child(void *argument)
 static void run_child(uint64_t number)
 {
     alarm(CHILD_HANG_SECONDS);
-    /* This thread is where it was; the others are nowhere. */
+    /* This thread is where it was. The others are nowhere. */
     CHECK(same(tslab_epoch_current(), epochs[number % EPOCHS]));
     for (size_t i = 0; i < EPOCHS; i++) {
         CHECK_SAY(stats_of(epochs[i]).inside == (i == number % EPOCHS), "%u threads are inside of epoch %zu",

@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     memset(object, 1, 100);
     tslab_free(object);
     if (argc > 1 && strcmp(argv[1], "malloc") == 0) {
-        // Only the tslab that serves malloc takes this object back; any other would end the program.
+        // Only the tslab that serves malloc takes this object back. Any other would end the program.
         tslab_free(malloc(100));
         // libc was linked against its own malloc, of a certain version, and gets ours.
         tslab_free(strdup("a string of libc's"));

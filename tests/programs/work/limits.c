@@ -51,7 +51,7 @@ static void work_everywhere(void)
     free(large);
 }
 
-/* Allocates blocks of one size, linked through themselves, until there are no more; says how many bytes that were. */
+/* Allocates blocks of one size, linked through themselves, until there are no more. Says how many bytes that were. */
 static size_t allocate_all(size_t size, void **list)
 {
     size_t total = 0;
