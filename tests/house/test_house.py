@@ -4,6 +4,7 @@ import pathlib
 import tempfile
 import unittest
 
+import budgets
 import house
 import layers
 
@@ -61,30 +62,48 @@ class Files(unittest.TestCase):
 
 
 class Tree(unittest.TestCase):
-    def complaints(self, assertions, recorded, card="| `x` | what it is |\n"):
+    def complaints(self, card="| `x` | what it is |\n"):
         with tempfile.TemporaryDirectory() as directory:
             root = pathlib.Path(directory)
             (root / "space").mkdir()
             (root / "space" / "README.md").write_text(card)
             (root / "LAYERS").write_text("# words\n\nspace    what it is\n")
-            (root / "space" / "x.h").write_text(CARD + "\n" * 49)
-            (root / "space" / "x.c").write_text(CARD + '#include "space/x.h"\n' + "    invariant(1);\n" * assertions + "\n" * (48 - assertions))
-            return list(house.complaints(root, recorded))
-
-    def test_enough(self):
-        self.assertEqual([], self.complaints(2, 15.0))
+            (root / "space" / "x.h").write_text(CARD)
+            (root / "space" / "x.c").write_text(CARD + '#include "space/x.h"\n')
+            return list(house.complaints(root))
 
     def test_cards_name_each_file_once(self):
         row = "| `x` | what it is |\n"
-        self.assertIn("0 rows for `x`", self.complaints(2, 15.0, "")[0])
-        self.assertIn("2 rows for `x`", self.complaints(2, 15.0, row + row)[0])
-        self.assertIn("rows for `gone`", self.complaints(2, 15.0, row + "| `gone` | nothing |\n")[0])
+        self.assertEqual([], self.complaints())
+        self.assertIn("0 rows for `x`", self.complaints("")[0])
+        self.assertIn("2 rows for `x`", self.complaints(row + row)[0])
+        self.assertIn("rows for `gone`", self.complaints(row + "| `gone` | nothing |\n")[0])
 
-    def test_too_few(self):
-        self.assertIn("10.0 assertions", self.complaints(1, 15.0)[0])
 
-    def test_fewer_than_on_record(self):
-        self.assertIn("at least 25.0", self.complaints(2, 25.0)[0])
+class Budgets(unittest.TestCase):
+    BUDGETS = {"lines of src": (1000.0, ""), "density of assertions": (30.0, "")}
+
+    def complaints(self, lines, density):
+        return list(budgets.complaints(self.BUDGETS, {"lines of src": lines, "density of assertions": density}))
+
+    def test_within(self):
+        self.assertEqual([], self.complaints(1000, 30.0))
+        self.assertEqual([], self.complaints(985, 31.0))
+
+    def test_more(self):
+        self.assertIn("more than the 1000", self.complaints(1001, 30.0)[0])
+        self.assertIn("at least 30", self.complaints(1000, 29.9)[0])
+
+    def test_less_is_written_down(self):
+        self.assertIn("lower it", self.complaints(900, 30.0)[0])
+        written = budgets.read(budgets.written({"lines of src": (1000.0, "asked for")}, {"lines of src": 900}))
+        self.assertEqual({"lines of src": (900.0, "asked for")}, written)
+
+    def test_a_figure_without_budget(self):
+        self.assertIn("lines of docs", list(budgets.complaints({}, {"lines of docs": 1}))[0])
+
+    def test_nouns(self):
+        self.assertEqual(2, budgets.nouns("| file |\n|---|\n| `a` |\n\n| noun | what |\n|---|---|\n| a | b |\n| c | d |\n\nText.\n"))
 
 
 if __name__ == "__main__":

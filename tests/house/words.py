@@ -9,6 +9,7 @@ usage: words.py ROOT
   colons     a paragraph of the pages that users read has at most one
   decisions  below its title a decision has its date, and says whether it is in force or names what superseded it
   subjects   the subjects of the last commits are `area: verb object`, at most 60 columns
+  bodies     those that change src say why, in a body
 """
 
 import pathlib
@@ -104,6 +105,16 @@ def subjects_of(root):
     return done.stdout.splitlines() if done.returncode == 0 else []
 
 
+def without_body(root):
+    """The subjects of those of the last commits that change src and say nothing below their subject."""
+    ask = ["git", "-C", str(root), "log", "--no-merges", f"-{COMMITS}", "--format=%s%x00%b%x01", "--", "src"]
+    done = subprocess.run(ask, capture_output=True, text=True)
+    for commit in done.stdout.split("\x01") if done.returncode == 0 else []:
+        subject, _, body = commit.strip().partition("\0")
+        if subject and not body.strip():
+            yield subject
+
+
 def read(paths):
     return {path: path.read_text(encoding="utf-8") for path in sorted(paths)}
 
@@ -140,6 +151,8 @@ def complaints(root):
             yield f"{path.relative_to(root)}: its third line is to say `Decided DATE`, and whether it is in force (docs/decisions/README.md)"
     for subject in bad_subjects(subjects_of(root)):
         yield f"the commit `{subject}`: its subject is to be `area: verb object`, at most {COLUMNS} columns"
+    for subject in without_body(root):
+        yield f"the commit `{subject}` changes src: say in two sentences below its subject why"
 
 
 def main():
