@@ -3,10 +3,10 @@
  * The *footprint* counts: used runs, and empty ones that may have pages. It is at least the resident memory of objects
  * and of memory that waits for reuse, without the engine's own records.
  *
- *   hard       The footprint never exceeds it: what would is refused, after all that can be given back was given back.
+ *   hard       The footprint never exceeds it: an allocation that would is refused, after all free memory went back.
  *   soft       Above it nothing waits for reuse, caches are small, and the program is told.
- *   container  Near the limit of the process's control group the same holds, but for telling. The keeper finds out;
- *              where there is none, nobody does.
+ *   container  Near the limit of the process's control group the same holds, but for telling. Only the keeper
+ *              looks.
  *
  * Threads: any. */
 #ifndef TSLAB_SPACE_LIMIT_H
