@@ -67,7 +67,7 @@ static void write_statistics(uint32_t number)
 /* Requests of the program's user while it runs. */
 static void write_report(void)
 {
-    const uint32_t number = fetch_add_relaxed(&due.reports, 1);
+    const uint32_t number = fetch_add_relaxed(&report_signal.reports, 1);
     write_statistics(number);
     profile_save(number);
 }
@@ -92,7 +92,7 @@ __attribute__((constructor(102))) static void prepare_reports(void)
 __attribute__((destructor)) static void print_at_exit(void)
 {
     exit_check();
-    const uint32_t number = fetch_add_relaxed(&due.reports, 1);
+    const uint32_t number = fetch_add_relaxed(&report_signal.reports, 1);
     if (option_choice(OPTION_STATS) != STATS_NONE) {
         write_statistics(number);
     }

@@ -184,7 +184,7 @@ static void set_back(void)
     invariant(timed.until_ms != 0 && option_may_change(timed.option));
     timed.until_ms = 0;
     if (timed.option == OPTION_PROFILE) {
-        profile_save(fetch_add_relaxed(&due.reports, 1));
+        profile_save(fetch_add_relaxed(&report_signal.reports, 1));
     }
     (void)tslab_option_set(name, timed.before);
     say_parts(&line, (const char *const[]){ "its time is over: ", name, "=", timed.before, NULL });
@@ -351,7 +351,7 @@ void channel_look(void)
 
 void channel_start(void)
 {
-    invariant(due.answer == NULL);
-    due.answer = channel_look;
+    invariant(report_signal.answer == NULL);
+    report_signal.answer = channel_look;
     store_plain(&trace.is_watched, 1);
 }

@@ -11,27 +11,27 @@
 
 #include <errno.h>
 
-struct report_signal due;
+struct report_signal report_signal;
 
 static bool report_is_asked(void)
 {
-    return load_plain(&due.is_asked) != 0;
+    return load_plain(&report_signal.is_asked) != 0;
 }
 
 noinline void report_signal_write(void)
 {
     const int saved = errno;
     uint32_t nobody = 0;
-    if (!report_is_asked() || !cas_acquire(&due.is_writing, &nobody, 1)) {
+    if (!report_is_asked() || !cas_acquire(&report_signal.is_writing, &nobody, 1)) {
         return;
     }
     if (report_is_asked()) {
-        store_plain(&due.is_asked, 0); /* a signal that comes from now on asks for the next report */
-        due.write();
+        store_plain(&report_signal.is_asked, 0); /* a signal that comes from now on asks for the next report */
+        report_signal.write();
     }
-    invariant(load_plain(&due.is_writing) == 1);
+    invariant(load_plain(&report_signal.is_writing) == 1);
     errno = saved;
-    store_release(&due.is_writing, 0);
+    store_release(&report_signal.is_writing, 0);
 }
 
 /* For the keeper, which is to have no record. */
@@ -41,8 +41,8 @@ static void come_by_without_record(void)
     invariant(front != &front_gone);
     front_current = &front_gone;
     report_signal_write();
-    if (due.answer != NULL) {
-        due.answer();
+    if (report_signal.answer != NULL) {
+        report_signal.answer();
     }
     invariant(front_current == &front_gone);
     front_current = front;
@@ -51,20 +51,20 @@ static void come_by_without_record(void)
 static void handle(int number)
 {
     invariant(number == (int)option_get(OPTION_STATS_SIGNAL));
-    store_plain(&due.is_asked, 1);
+    store_plain(&report_signal.is_asked, 1);
 }
 
 /* In the child of a fork: another thread may have been writing. */
 static void forget_the_writer(void)
 {
-    store_plain(&due.is_writing, 0);
+    store_plain(&report_signal.is_writing, 0);
 }
 
 void report_signal_start(void (*write)(void))
 {
     const int number = (int)option_get(OPTION_STATS_SIGNAL);
-    invariant(due.write == NULL && write != NULL && trace.after_slow == NULL);
-    due.write = write;
+    invariant(report_signal.write == NULL && write != NULL && trace.after_slow == NULL);
+    report_signal.write = write;
     trace.after_slow = report_signal_write;
     trace.from_keeper = come_by_without_record;
     trace.in_child = forget_the_writer;

@@ -24,7 +24,7 @@ struct report_signal {
     void (*answer)(void); /* what other processes ask for, by the keeper; NULL: none can */
 };
 
-extern struct report_signal due;
+extern struct report_signal report_signal;
 
 /* Does what the options ask for. The function writes a report, allocates nothing, and takes no lock that is held while
  * it is called. */

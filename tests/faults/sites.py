@@ -36,7 +36,7 @@ HARMLESS = {
     "sigaction": "refuses only numbers that the option stats_signal does not take", "raise": "a signal that there is, to this thread",
     "pthread_self": "cannot fail", "__progname": "a variable", "program_invocation_short_name": "a variable",
     "getauxval": "a look at what the kernel left on the stack",
-    "memchr": "memory", "memcpy": "memory", "memmove": "memory", "memset": "memory", "strchr": "memory", "strcspn": "memory", "strlen": "memory",
+    "memchr": "memory", "memcpy": "memory", "memmove": "memory", "memset": "memory", "strchr": "memory", "strcspn": "memory", "strlen": "memory", "strspn": "memory",
     "strncmp": "memory", "strncpy": "memory", "strrchr": "memory", "strstr": "memory", "strnlen": "memory", "memcmp": "memory", "strcmp": "memory",
     "__libc_single_threaded": "a variable",
     "_IO_list_lock": "libc's own lock", "_IO_list_unlock": "libc's own lock", "_IO_list_resetlock": "libc's own lock",

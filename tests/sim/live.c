@@ -58,7 +58,7 @@ static void write_report(void)
 static void make_ready(void)
 {
     if (!ledger()->reports) {
-        memset(&due, 0, sizeof due);
+        memset(&report_signal, 0, sizeof report_signal);
         memset(&trace, 0, sizeof trace); /* what the library's own constructor has done */
         option_values[OPTION_STATS_SIGNAL] = SIGUSR2;
         report_signal_start(write_report);
@@ -280,7 +280,7 @@ static const char *check_reports(void)
     if (ledger()->answered != ledger()->asked) {
         return "a report was asked for and is not written";
     }
-    return load_plain(&due.is_writing) == 0 ? NULL : "a claim to write is left";
+    return load_plain(&report_signal.is_writing) == 0 ? NULL : "a claim to write is left";
 }
 
 const char *live_rest(void)

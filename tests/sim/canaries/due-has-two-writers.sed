@@ -1,3 +1,3 @@
 # report/report_signal.c: a claim does not mind the claims of others.
-s/!cas_acquire(&due.is_writing, &nobody, 1)) {/((void)nobody, store_release(\&due.is_writing, 1), false)) {/
-/invariant(load_plain(&due.is_writing) == 1/d
+s/!cas_acquire(&report_signal.is_writing, &nobody, 1)) {/((void)nobody, store_release(\&report_signal.is_writing, 1), false)) {/
+/invariant(load_plain(&report_signal.is_writing) == 1/d
