@@ -417,9 +417,9 @@ TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capa
 /* Handles.
  *
  * A handle is 64 bits that name an object and are checked. The library refuses a stale, foreign or made-up handle and
- * never follows it, even if another object has taken the place. A second free is refused, too. {0} names no object.
- * (A made-up one fits with a chance of 1 in 2^39.) Only tslab_handle_free frees or moves an object that has a handle.
- */
+ * never follows it, even if another object has taken the place. A second free is refused, too. {0} names no object. A
+ * foreign or made-up handle fits with a chance of 1 in 2^39. Only tslab_handle_free frees or moves an object that has a
+ * handle. */
 typedef struct {
     uint64_t id;
 } tslab_handle;

@@ -26,7 +26,7 @@ uint64_t random_next(uint64_t *state);
  * may read it that does not yet see the rate. */
 uint64_t random_distance(uint64_t *state, uint64_t period);
 
-/* How many objects of so many bytes a sampled one stands for; at least WEIGHT_ONE. */
+/* The weight of a sampled object of this many bytes: at least WEIGHT_ONE. */
 uint64_t random_weight(uint64_t bytes, uint64_t period);
 
 #endif

@@ -190,7 +190,7 @@ static noinline void *resize_any(void *given, size_t size)
         guard_clear(p, kept, room.bytes); /* part of the room may become free memory, which is zero */
     }
     const bool in_place = p == given && resize_in_place(thread, p, room.bytes, guard_room(size));
-    if (GUARDED && room.sealed) {
+    if (GUARDED) {
         guard_seal(p, object_memory_at(p).bytes, in_place ? size : kept);
     }
     if (!in_place && (moved = move_pages(thread, p, size)) == NULL) {

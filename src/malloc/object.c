@@ -288,9 +288,7 @@ void *object_begin_checked(void *p, size_t size)
         if (room.zero_when_free) {
             guard_check_free(p, room.bytes);
         }
-        if (room.sealed) {
-            guard_seal(p, room.bytes, size);
-        }
+        guard_seal(p, room.bytes, size);
     }
     return p;
 }
@@ -302,7 +300,7 @@ void object_end(void *p)
         return;
     }
     const struct object_memory room = object_memory_at(p);
-    if (room.sealed && room.bytes != 0) {
+    if (room.bytes != 0) {
         (void)guard_sealed(p, room.bytes);
     }
     if (room.zero_when_free) {
@@ -323,7 +321,7 @@ void object_check_size(const void *p, size_t size, size_t alignment)
     live_bits_check(p);
     const struct object_memory room = object_memory_at(p);
     /* The free itself reports a pointer that is no object's. */
-    if (size != SIZE_MAX && room.sealed && room.bytes != 0) {
+    if (size != SIZE_MAX && room.bytes != 0) {
         const size_t asked = guard_sealed(p, room.bytes);
         if (asked != size) {
             misuse_size(p, size, asked);
@@ -386,12 +384,12 @@ struct object_memory object_memory_at(const void *p)
     const unsigned class = tag_class(tag);
     if (class != CLASS_NONE) {
         (void)slot_of(p, class);
-        return (struct object_memory){ class_geometry[class].size, true, true };
+        return (struct object_memory){ class_geometry[class].size, true };
     }
     if (tag == TAG_CHUNK) {
-        return (struct object_memory){ chunk_usable(p), true, true };
+        return (struct object_memory){ chunk_usable(p), true };
     }
-    return (struct object_memory){ large_room(p), true, false };
+    return (struct object_memory){ large_room(p), false };
 }
 
 size_t object_memory_usable(const void *p, struct object_memory *room)
@@ -402,7 +400,7 @@ size_t object_memory_usable(const void *p, struct object_memory *room)
         misuse_no_object(p);
     }
     invariant(room->bytes > SEAL_BYTES);
-    return GUARDED && room->sealed ? guard_sealed(p, room->bytes) : room->bytes;
+    return GUARDED ? guard_sealed(p, room->bytes) : room->bytes;
 }
 
 /* uncounted: only the checked libraries call it */
@@ -412,7 +410,7 @@ void object_memory_check_seal(const void *p)
         return;
     }
     const struct object_memory room = object_memory_at(p);
-    if (room.sealed && room.bytes != 0) {
+    if (room.bytes != 0) {
         (void)guard_sealed(p, room.bytes);
     }
 }

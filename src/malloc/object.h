@@ -53,7 +53,6 @@ size_t object_trim(void);
 /* The room at an address: the memory that the engine made available to the object there. The object is the caller's. */
 struct object_memory {
     size_t bytes;        /* 0: no object lives there */
-    bool sealed;         /* in the checked library, the object has a seal */
     bool zero_when_free; /* in the checked library, the memory is zero while it is free */
 };
 

@@ -21,7 +21,7 @@ enum moment {
     MOMENT_ALONE,    /* the thread may be the only one: after a trim, and at the exit. No gate */
     MOMENT_CLOSED,   /* an epoch of this value. In the gate */
     MOMENT_FORK, /* the gates of all others are held, or nobody else is there; not 0: it may be in a slow operation */
-    MOMENT_CUT,  /* a fork has cut off so many threads, each perhaps in an operation */
+    MOMENT_CUT,  /* a fork has cut off threads, `value` of them, each perhaps in an operation */
 };
 struct thread;
 extern void (*laws)(enum moment moment, struct thread *thread, uint64_t value);

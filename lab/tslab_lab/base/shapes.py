@@ -1,4 +1,4 @@
-"""The shapes of what goes from one folder to the next. What json reads is trusted to have the fields that docs/lab.md tells; results
+"""The shapes of what goes from one folder to the next. Data that json reads is trusted to have the fields that docs/lab.md tells; results
 of older labs have fewer."""
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""One run of a program whose memory is sampled: until it ends, or for so many seconds."""
+"""One run of a program whose memory is sampled: until it ends, or for a number of seconds."""
 
 import contextlib
 import dataclasses

@@ -124,7 +124,7 @@ BESIDE: Figures = {
 
 
 def beside(grid: Grid, names: Iterable[str], littered: bool) -> Table | None:
-    """What stands beside time and RSS. None where nothing is told of it. `littered`: what is alive lies in the litter's place."""
+    """The columns beside time and RSS. None where a workload has none. `littered`: what is alive lies in the litter's place."""
     ratios = {head: standings.columns(grid, figure) for head, figure in BESIDE.items()}
     peaks = {} if littered else standings.columns(grid, measures.peak_over_live)
     huge = standings.columns(grid, measures.huge_share)
