@@ -68,6 +68,12 @@ struct class_geometry {
 
 extern const struct class_geometry class_geometry[CLASS_LIMIT];
 
+/* The bytes of the slots of a slab. */
+always_inline size_t class_bytes(unsigned class)
+{
+    return (size_t)class_geometry[class].slots * class_geometry[class].size;
+}
+
 /* The bits of a word that has n slots, n from 1 to WORD_SLOTS. */
 #define SLOT_BITS(n) (UINT64_MAX >> (64 - (n)))
 #define ALL_SLOTS    SLOT_BITS(WORD_SLOTS)

@@ -12,17 +12,17 @@
 enum {
     GROWTH_UNITS = (1 << 20) / UNIT_BYTES, /* the least growth after which a sweep begins */
     GROWTH_SHIFT = 5,                      /* the growth, as a fraction of the units in use, after which it begins */
-    GIVEN_SHIFT = 2,    /* the empty memory that went back, as a fraction of that in use, after which one begins */
-    PAGES_WORTH_IT = 2, /* pages of a slab that are worth a purge on the way. A trim and the keeper take each one */
+    LOOK_SHIFT = 10, /* a sweep looks at one more slab for so many bytes of slots that went back meanwhile */
 };
 
 /* The state of the sweep. It is written under the lock. Any thread may read the atomic fields. */
 static struct {
     struct lock lock;
     atomic_u64 fresh_units; /* depot.fresh_units when the last sweep began */
-    atomic_u64 given_bytes; /* reclaim_counters.bytes when the last sweep ended */
+    atomic_size_t out_most; /* the most of depot_usage.out_bytes since then */
+    atomic_size_t out_last; /* what it was at the end of the last operation */
     atomic_u32 is_on;       /* 1: a sweep is under way */
-    size_t min_bytes;       /* bytes of free pages in a slab that are worth a purge to it */
+    bool each_page;         /* it purges each free page, also where that is not worth a call */
     struct epoch *epoch;    /* the epoch and the class that it has reached */
     unsigned class;
     uint32_t next_epoch; /* where epoch_next goes on */
@@ -78,16 +78,14 @@ static void sweep_class(struct epoch *epoch, unsigned class)
     sweep.class = partials == NULL ? CLASS_LIMIT - 1 : class;
     sweep.left = partials == NULL ? 0 : counter_get(&partials[class].length);
     store_plain(&sweep.is_on, epoch != NULL);
-    if (epoch == NULL) {
-        store_plain(&sweep.given_bytes, load_plain(&reclaim_counters.bytes));
-    }
 }
 
 /* The process comes first. */
-static void sweep_begin(size_t min_bytes)
+static void sweep_begin(bool each_page)
 {
     store_plain(&sweep.fresh_units, counter_get(&depot.fresh_units));
-    sweep.min_bytes = min_bytes;
+    store_plain(&sweep.out_most, depot_out_bytes());
+    sweep.each_page = each_page;
     sweep.next_epoch = 0;
     sweep_class(&epoch_process, CLASS_NONE + 1);
 }
@@ -138,40 +136,52 @@ static size_t sweep_look(void)
         return purged;
     }
     sweep.left--;
-    struct run *slab = partial_attach_unpurged(&epoch_partials(sweep.epoch)[sweep.class], sweep.min_bytes);
+    struct run *slab = partial_attach_unpurged(&epoch_partials(sweep.epoch)[sweep.class], sweep.each_page);
     return slab == NULL ? 0 : purge_slab(slab);
 }
 
-static size_t sweep_step(void)
+static size_t sweep_step(size_t looks)
 {
     size_t purged = 0;
-    for (unsigned i = 0; i < SWEEP_STEP_SLABS && load_plain(&sweep.is_on) != 0; i++) {
+    for (; looks != 0 && load_plain(&sweep.is_on) != 0; looks--) {
         purged += sweep_look();
     }
     return purged;
 }
 
-static bool sweep_is_due(void)
+/* More than a half of what was out of the slabs went back, and more than may wait. */
+static bool has_fallen(size_t out)
+{
+    const size_t most = load_plain(&sweep.out_most), fallen = most > out ? most - out : 0;
+    invariant(most <= PTRDIFF_MAX && out <= PTRDIFF_MAX);
+    return fallen > max_size(out, GROWTH_UNITS << UNIT_SHIFT) && fallen >> UNIT_SHIFT > reclaim_waiting_units();
+}
+
+static bool sweep_is_due(size_t out)
 {
     const uint64_t grown = counter_get(&depot.fresh_units) - load_plain(&sweep.fresh_units);
-    const uint64_t given = (load_plain(&reclaim_counters.bytes) - load_plain(&sweep.given_bytes)) >> UNIT_SHIFT;
     const size_t used = counter_get(&depot.units[RUN_USED]);
-    return grown > max_size(GROWTH_UNITS, used >> GROWTH_SHIFT) || given > max_size(GROWTH_UNITS, used >> GIVEN_SHIFT);
+    return grown > max_size(GROWTH_UNITS, used >> GROWTH_SHIFT) || has_fallen(out);
 }
 
 void holes_tick(void)
 {
-    if (likely(load_plain(&sweep.is_on) == 0 && !sweep_is_due()) || reclaim_is_refused()) {
+    const size_t out = depot_out_bytes(), last = load_plain(&sweep.out_last);
+    if (out != last) {
+        store_plain(&sweep.out_last, out);
+        store_plain(&sweep.out_most, max_size(load_plain(&sweep.out_most), out));
+    }
+    if (likely(load_plain(&sweep.is_on) == 0 && !sweep_is_due(out)) || reclaim_is_refused()) {
         return;
     }
     if (!lock_try(&sweep.lock)) {
         return;
     }
-    if (load_plain(&sweep.is_on) == 0 && sweep_is_due()) {
-        sweep_begin(PAGES_WORTH_IT * os_page_bytes());
+    if (load_plain(&sweep.is_on) == 0 && sweep_is_due(out)) {
+        sweep_begin(false);
     }
-    trace_sweep(sweep.min_bytes);
-    (void)sweep_step();
+    trace_sweep(sweep.each_page);
+    (void)sweep_step(SWEEP_STEP_SLABS + (out < last ? (last - out) >> LOOK_SHIFT : 0));
     lock_release(&sweep.lock);
 }
 
@@ -179,9 +189,9 @@ bool holes_step(bool begins, size_t *purged)
 {
     lock_acquire(&sweep.lock);
     if (begins) {
-        sweep_begin(os_page_bytes());
+        sweep_begin(true);
     }
-    const size_t bytes = sweep_step();
+    const size_t bytes = sweep_step(SWEEP_STEP_SLABS);
     const bool goes_on = load_plain(&sweep.is_on) != 0;
     lock_release(&sweep.lock);
     *purged += bytes;
@@ -196,7 +206,7 @@ size_t holes_purge_epoch(struct epoch *epoch)
     lock_acquire(&sweep.lock);
     for (unsigned c = 1; partials != NULL && c < CLASS_LIMIT; c++) {
         for (uint32_t left = counter_get(&partials[c].length); left != 0; left--) {
-            struct run *slab = partial_attach_unpurged(&partials[c], os_page_bytes());
+            struct run *slab = partial_attach_unpurged(&partials[c], true);
             purged += slab == NULL ? 0 : purge_slab(slab);
         }
     }

@@ -216,6 +216,7 @@ static void partial_settle(struct afterwards *after)
             invariant(epoch->id == word_epoch(word));
             trace_slab_recycle(arena_address(run_index(slab)), class_geometry[word_class(word)].size, epoch->id);
             if (epoch == &epoch_process) {
+                (void)fetch_sub_relaxed(&depot_usage.slot_bytes, class_bytes(word_class(word)));
                 depot_put(run_index(slab), class_geometry[word_class(word)].units, false);
             } else {
                 if (epoch_word_state(load_plain(&epoch->word)) == EPOCH_DRAINING) {
@@ -271,7 +272,20 @@ struct run *partial_attach(struct partial_list *partial)
     return slab;
 }
 
-struct run *partial_attach_unpurged(struct partial_list *partial, size_t min_bytes)
+/* Whether the free pages of a slab are worth a purge on the way: some pages, of a slab that will hardly be full again,
+ * or empty, before they are wanted. A trim and the keeper take each page. */
+static bool is_worth_it(const struct run *slab, const struct class_geometry *geometry, bool each_page)
+{
+    enum { PAGES_WORTH_IT = 2 };
+    struct slot_set free;
+    slot_set_read(&free, slab, geometry);
+    invariant(word_state(load_plain(&slab->word)) == SLAB_PARTIAL);
+    const size_t pages = each_page ? 1 : PAGES_WORTH_IT;
+    return (each_page || slot_set_count(&free) >= geometry->slots - geometry->slots / 4u) &&
+           pages_free_bytes(slab, geometry, &free) >= pages * os_page_bytes();
+}
+
+struct run *partial_attach_unpurged(struct partial_list *partial, bool each_page)
 {
     struct run *slab = NULL;
     struct afterwards after = { NULL, NULL };
@@ -279,10 +293,7 @@ struct run *partial_attach_unpurged(struct partial_list *partial, size_t min_byt
     const uint32_t head = load_plain(&partial->head);
     if (head != 0) {
         struct run *first = &arena.runs[head];
-        const struct class_geometry *geometry = &class_geometry[word_class(load_plain(&first->word))];
-        struct slot_set free;
-        slot_set_read(&free, first, geometry);
-        if (pages_free_bytes(first, geometry, &free) >= min_bytes) {
+        if (is_worth_it(first, &class_geometry[partial->class], each_page)) {
             slab = attach_first(partial);
         } else {
             partial_unlink(partial, first);

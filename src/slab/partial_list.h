@@ -52,11 +52,10 @@ struct run *partial_attach(struct partial_list *partial);
 /* Ends the caller's hold of an attached slab, which becomes FULL, PARTIAL or EMPTY by its bits. Waits for the lock. */
 void partial_detach(struct run *slab);
 
-/* For the purger of free pages. Looks at the first slab of the list. If pages of at least min_bytes are there although
- * no slot on them is in use, the caller holds it attached. Else it moves to the end of the list, and the result is
- * NULL.
- */
-struct run *partial_attach_unpurged(struct partial_list *partial, size_t min_bytes);
+/* For the purger of free pages. Looks at the first slab of the list. If pages are there although no slot on them is in
+ * use, and they are worth a purge or each page is, the caller holds it attached. Else it moves to the end of the list,
+ * and the result is NULL. */
+struct run *partial_attach_unpurged(struct partial_list *partial, bool each_page);
 
 /* Looks at a slab, and changes its state if its bits demand that. Never waits. */
 void partial_evaluate(struct run *slab);

@@ -164,6 +164,7 @@ static void put_locked(uint32_t first, uint32_t n, unsigned kind, uint64_t now_m
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     invariant(load_plain(&arena.units[first + n - 1].tag) == TAG_NONE);
     run_unmark(first);
+    counter_add(&depot_usage.emptied_units, kind == RUN_DIRTY ? n : 0);
     (void)run_join(first, n, kind, kind == RUN_DIRTY ? now_ms : kind == RUN_ABSENT ? TABLES_GONE : TABLES_THERE);
 }
 
@@ -255,6 +256,7 @@ void depot_trim(uint32_t first, uint32_t n, uint32_t keep)
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     run_unmark(first);
     run_mark(first, keep, RUN_USED);
+    counter_add(&depot_usage.emptied_units, n - keep);
     (void)run_join(first + keep, n - keep, RUN_DIRTY, now_ms);
     depot_note_use(now_ms);
     depot_unlock();

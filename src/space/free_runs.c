@@ -35,11 +35,20 @@ void depot_unlock(void)
     lock_release(&depot.lock);
 }
 
-void depot_note_use(uint64_t now_ms)
+size_t depot_in_use(void)
 {
     const size_t used = counter_get(&depot.units[RUN_USED]), purging = counter_get(&depot.purging_units);
-    invariant(lock_is_held(&depot.lock) && purging <= used);
-    recent_use_note(&depot.use, used - purging, now_ms, option_get(OPTION_PURGE_DELAY_MS));
+    const size_t slots = load_relaxed(&depot_usage.slot_bytes), out = depot_out_bytes();
+    const size_t away = purging + (slots > out ? (slots - out) >> UNIT_SHIFT : 0);
+    return used > away ? used - away : 0;
+}
+
+void depot_note_use(uint64_t now_ms)
+{
+    invariant(lock_is_held(&depot.lock));
+    const size_t units = depot_in_use();
+    recent_use_note(&depot.use, units, now_ms, option_get(OPTION_PURGE_DELAY_MS));
+    store_plain(&depot_usage.noted_units, units);
 }
 
 /* Bins. Each is a list through the runs' descriptors. A bitmap of the bins that are not empty makes a search one look
@@ -267,6 +276,7 @@ uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
 }
 
 struct purged_lately purged_lately;
+struct depot_usage depot_usage;
 
 uint32_t run_count_fresh(uint32_t units)
 {

@@ -50,6 +50,15 @@ struct depot {
 
 extern struct depot depot;
 
+/* Use that the kinds of runs do not tell. Any thread writes the first two, which are about slabs of the process. */
+struct depot_usage {
+    _Alignas(CACHE_LINE) atomic_size_t slot_bytes; /* the bytes of all slots, */
+    atomic_size_t out_bytes;   /* and of those that are not in their slab. Heaps count late (heap.h) */
+    atomic_size_t noted_units; /* the units in use when depot.use noted them last. Written under the lock */
+    atomic_u64 emptied_units;  /* total units that became empty, with their pages. Written under the lock */
+};
+extern struct depot_usage depot_usage;
+
 /* Runs purged lately. Written under the lock. */
 struct purged_lately {
     size_t units;                 /* not wanted again so far */
@@ -78,6 +87,16 @@ always_inline bool bin_has(unsigned kind, unsigned bin)
 /* Takes and releases the depot's lock. Checked builds count the steps between. */
 void depot_lock(void);
 void depot_unlock(void);
+
+/* Slots may seem to be back before they were out. */
+static inline size_t depot_out_bytes(void)
+{
+    const size_t out = load_relaxed(&depot_usage.out_bytes);
+    return out <= PTRDIFF_MAX ? out : 0;
+}
+
+/* The units in use: those of used runs, without what purgers have taken out and without free slots in slabs. */
+size_t depot_in_use(void);
 
 /* Notes how many units are in use, without those that purgers have taken out. Under the lock. */
 void depot_note_use(uint64_t now_ms);

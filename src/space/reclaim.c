@@ -13,9 +13,8 @@ enum {
     /* The longest range of one madvise. In longer ranges a page is no cheaper. */
     RANGE_UNITS = (32 << 20) / UNIT_BYTES,
     RANGE_UNITS_MIN = (1 << 20) / UNIT_BYTES, /* the least that is worth a call, where there is so much */
-    STEP_UNITS = RANGE_UNITS_MIN,             /* the most that a malloc or free of a slot purges */
+    STEP_UNITS = RANGE_UNITS_MIN,             /* what the end of an operation purges at least, where there is so much */
     CALL_UNITS = 4,                           /* a call of madvise counts as at least this many */
-    LOCKED_UNITS = (32 << 20) / UNIT_BYTES,   /* the most that is purged before the lock is free again */
     TABLES_UNITS = (8 << 20) / UNIT_BYTES,    /* purged units after which the purger looks for long clean runs */
     TABLES_RUNS = 64,                         /* runs that one such look takes at most */
     /* A run that loses its addresses, too, is at least as long as the arena's shortest step and as this fraction of the
@@ -39,6 +38,7 @@ static struct {
     struct lock lock;
     size_t units_since_tables;    /* units purged since the side tables were looked at */
     size_t mistaken_units;        /* purged_lately.mistaken_units at that time */
+    atomic_u64 paid_units;        /* units that became empty, and fresh ones, at the end of the last operation */
     atomic_u64 checked_ms;        /* time of the last check */
     atomic_u64 resumed_ms;        /* time of the last check that came after a pause, */
     atomic_u64 resumed_before_ms; /* and of the one before */
@@ -58,10 +58,11 @@ static size_t units_without_keeper(size_t used)
  * of the option, a share of those in use, and those missed lately. The last is for programs whose large blocks have
  * many lengths: they always have empty runs that no request fits, and without more the purger takes the runs that they
  * want next. A huge page counts as used when it is taken. */
-static size_t waiting_units(void)
+size_t reclaim_waiting_units(void)
 {
     const size_t most = limit_presses() ? 0 : option_get(OPTION_RETAIN_LIMIT_BYTES) >> UNIT_SHIFT;
-    const size_t used = counter_get(&depot.units[RUN_USED]), below = load_plain(&depot.use.below_peak);
+    const size_t used = depot_in_use(), noted = load_plain(&depot_usage.noted_units);
+    const size_t peak = load_plain(&depot.use.below_peak) + noted, below = peak > used ? peak - used : 0;
     const size_t missed = min_size(load_plain(&depot.use.missed), used >> MISSED_SHIFT);
     const size_t share = max_size(used >> BESIDES_SHIFT, missed);
     const size_t besides = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, share);
@@ -230,7 +231,7 @@ static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_uni
 
 bool reclaim_has_too_much(void)
 {
-    return counter_get(&depot.units[RUN_DIRTY]) > waiting_units() && load_plain(&purger.paused_until_ms) == 0;
+    return counter_get(&depot.units[RUN_DIRTY]) > reclaim_waiting_units() && load_plain(&purger.paused_until_ms) == 0;
 }
 
 bool reclaim_is_refused(void)
@@ -269,8 +270,8 @@ static bool purge_due(uint64_t now_ms, uint64_t before_ms, size_t most)
 {
     size_t bytes = 0;
     invariant(lock_is_held(&purger.lock) && before_ms <= now_ms && most != 0);
-    if (counter_get(&depot.units[RUN_DIRTY]) > waiting_units()) {
-        bytes = purge_while(0, waiting_units(), most, false);
+    if (counter_get(&depot.units[RUN_DIRTY]) > reclaim_waiting_units()) {
+        bytes = purge_while(0, reclaim_waiting_units(), most, false);
     }
     if (before_ms != 0 && bytes >> UNIT_SHIFT < most && !is_paused(now_ms)) {
         bytes += purge_while(before_ms, SIZE_MAX, most - (bytes >> UNIT_SHIFT), false);
@@ -298,7 +299,7 @@ static bool purge_if_needed(uint64_t now_ms, uint64_t before_ms, size_t most)
     if (paused_until_ms != 0 && now_ms >= paused_until_ms) {
         store_plain(&purger.paused_until_ms, 0);
     }
-    if ((dirty <= waiting_units() && load_plain(&depot.oldest_ms) >= before_ms) || is_paused(now_ms)) {
+    if ((dirty <= reclaim_waiting_units() && load_plain(&depot.oldest_ms) >= before_ms) || is_paused(now_ms)) {
         return false;
     }
     bool purged = false;
@@ -314,14 +315,18 @@ static bool may_need_purge(void)
     return counter_get(&depot.units[RUN_DIRTY]) != 0 || load_plain(&purger.paused_until_ms) != 0;
 }
 
-void reclaim_step(void)
+/* The most units that the end of an operation purges: a step, or as many as became empty or were taken without pages
+ * since the last operation, even if each is a run by itself. So what is too much does not add up. */
+static size_t owed_units(void)
 {
-    reclaim_call();
-    limit_look();
-    if (may_need_purge()) {
-        const uint64_t now_ms = os_now_ms();
-        (void)purge_if_needed(now_ms, old_for_program_ms(now_ms), STEP_UNITS);
+    const uint64_t now = counter_get(&depot_usage.emptied_units) + counter_get(&depot.fresh_units);
+    const uint64_t before = load_plain(&purger.paid_units);
+    if (now <= before) {
+        return STEP_UNITS;
     }
+    invariant(now - before <= SIZE_MAX / CALL_UNITS);
+    store_plain(&purger.paid_units, now);
+    return max_size(STEP_UNITS, (now - before) * CALL_UNITS);
 }
 
 void reclaim_tick(void)
@@ -329,18 +334,16 @@ void reclaim_tick(void)
     reclaim_call();
     limit_look();
     if (may_need_purge()) {
-        const uint64_t now_ms = os_now_ms(), before_ms = old_for_program_ms(now_ms);
-        /* No more than was dirty at the start: other threads may be freeing all the time. */
-        size_t rounds = counter_get(&depot.units[RUN_DIRTY]) / LOCKED_UNITS;
-        while (purge_if_needed(now_ms, before_ms, LOCKED_UNITS) && rounds-- != 0) {
-        }
+        const uint64_t now_ms = os_now_ms();
+        const size_t most = owed_units();
+        (void)purge_if_needed(now_ms, old_for_program_ms(now_ms), most);
     }
 }
 
 bool reclaim_due(void)
 {
     const uint64_t now_ms = os_now_ms();
-    return may_need_purge() && purge_if_needed(now_ms, old_ms(now_ms), LOCKED_UNITS);
+    return may_need_purge() && purge_if_needed(now_ms, old_ms(now_ms), RANGE_UNITS);
 }
 
 /* Purges all runs that may have pages, also those that the system refused. Returns the bytes given to

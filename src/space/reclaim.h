@@ -31,15 +31,16 @@ extern struct reclaim_counters reclaim_counters;
 /* Gives whole pages back to the system, and counts the call. False when the kernel refuses. */
 bool reclaim_pages(char *start, size_t bytes);
 
+/* The most units that may wait for reuse now. */
+size_t reclaim_waiting_units(void);
+
 /* Whether more is dirty than may wait, and purging does not pause. A few loads, without a gate. */
 bool reclaim_has_too_much(void);
 
 /* Called at the end of slow operations: purges the units above the limit, and wakes the keeper, which purges old runs.
- * Without a keeper it purges those, too. Cheap when there is nothing to do. */
+ * Without a keeper it purges those, too. It purges a step, or as much as became empty or was taken without pages since
+ * the last call, so that nothing is left when the last free has been done. Cheap when there is nothing to do. */
 void reclaim_tick(void);
-
-/* The same after an operation on slots alone: purges at most STEP_UNITS. The next operation goes on. */
-void reclaim_step(void);
 
 /* For the keeper: purges the units above the limit and old runs, in steps. False: there were none, or another thread
  * purges. */

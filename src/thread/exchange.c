@@ -3,6 +3,7 @@
 #include "thread/exchange.h"
 
 #include "os/fatal.h"
+#include "space/depot.h"
 #include "thread/cache_budget.h"
 #include "thread/flush.h"
 
@@ -157,6 +158,7 @@ static void give_back(unsigned class, bool all)
     lock_release(&exchange->lock);
     struct tray *tray;
     while ((tray = pop(&surplus)) != NULL) {
+        (void)fetch_sub_relaxed(&depot_usage.out_bytes, (size_t)tray->count * class_geometry[class].size);
         flush_slots(class, tray_places(tray) + 1, tray->count);
         tray_put(tray);
     }

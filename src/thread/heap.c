@@ -345,16 +345,39 @@ static void put_trays(struct heap *heap, unsigned class)
 
 /* Giving back. */
 
+void heap_count_out(struct heap *heap, const struct run *slab, unsigned class, int slots)
+{
+    enum { LATE_BYTES = 64 * 1024 };
+    invariant(slots != 0 && word_class(load_plain(&slab->word)) == class &&
+              word_state(load_plain(&slab->word)) != SLAB_EMPTY);
+    if (word_epoch(load_plain(&slab->word)) == epoch_process.id) {
+        heap->out_bytes += slots * (ptrdiff_t)class_geometry[class].size;
+        if (heap->out_bytes >= LATE_BYTES || heap->out_bytes <= -LATE_BYTES) {
+            (void)fetch_add_relaxed(&depot_usage.out_bytes, (size_t)heap->out_bytes);
+            heap->out_bytes = 0;
+        }
+    }
+}
+
 static void count_flush(struct heap_class *hc, uint64_t slots)
 {
     counter_add(&hc->counters.flushes, 1);
     counter_add(&hc->counters.flushed, slots);
 }
 
+/* Flushes slots of one array, which all are of the process or of the heap's epoch. */
+static void flush(struct heap *heap, unsigned class, void *const *slots, uint32_t n)
+{
+    if (n != 0) {
+        heap_count_out(heap, slot_of(slots[0], class).slab, class, -(int)n);
+        flush_slots(class, slots, n);
+        count_flush(heap_class_of(heap, class), n);
+    }
+}
+
 static void flush_tray(struct heap *heap, unsigned class, struct tray *tray)
 {
-    flush_slots(class, tray_places(tray) + 1, tray->count);
-    count_flush(heap_class_of(heap, class), tray->count);
+    flush(heap, class, tray_places(tray) + 1, tray->count);
     tray_put(tray);
 }
 
@@ -387,10 +410,9 @@ void heap_flush_magazine(struct heap *heap, unsigned class)
     struct heap_class *const hc = heap_class_of(heap, class);
     const unsigned slots = magazine_slots(m);
     if (slots != 0) {
-        flush_slots(class, magazine_places(m) + 1, slots);
+        flush(heap, class, magazine_places(m) + 1, slots);
         set_magazine(heap, class, magazine_places(m), m->limit, 0);
         counter_add(&hc->slots_removed, slots);
-        count_flush(hc, slots);
         if (stock_drained(&heap->stock, &hc->stock, (size_t)slots * class_geometry[class].size)) {
             drain(heap, class, 1);
         }
@@ -403,9 +425,8 @@ void heap_flush_outbox(struct heap *heap, unsigned class)
     const uint32_t slots = counter_get(&hc->outbox_slots);
     invariant(slots <= hc->outbox_limit);
     if (slots != 0) {
-        flush_slots(class, hc->outbox + 1, slots);
+        flush(heap, class, hc->outbox + 1, slots);
         counter_set(&hc->outbox_slots, 0);
-        count_flush(hc, slots);
     }
 }
 
@@ -416,6 +437,7 @@ void heap_detach_slab(struct heap *heap, unsigned class)
     invariant(claimed == 0 || hc->slab != NULL);
     if (claimed != 0) {
         const struct slot first = slot_of(hc->claimed_start, class);
+        heap_count_out(heap, hc->slab, class, -(int)bit_count(claimed));
         flush_word(hc->slab, class, first.word, claimed);
         store_plain(&hc->claimed, 0);
     }
@@ -529,7 +551,7 @@ void heap_operation_end(struct heap *heap)
         }
     }
     pay_for_growth(heap);
-    reclaim_step();
+    reclaim_tick();
     holes_tick();
     gate_unlock(heap->gate);
 }

@@ -126,6 +126,7 @@ struct heap {
     uint32_t operations;         /* the number of slow operations */
     uint32_t operations_seen;    /* that number when heap_flush_idle looked last */
     uint64_t tick_ms;            /* the time of the last tick */
+    ptrdiff_t out_bytes;         /* taken from slabs, less what went back, since depot_usage.out_bytes was told last */
     size_t paid_units;           /* what the process weighed when hot runs went last because it grew */
     atomic_u64 resting_since_ms; /* since when the heap rests (resting.h); 0: a thread has it, or it is empty */
     atomic_size_t resting_bytes; /* what it cached then */
@@ -259,6 +260,10 @@ void heap_flush_outbox(struct heap *heap, unsigned class);
 
 /* Ends the heap's use of the slab that it has attached for a class, and of the slots claimed there. In the gate. */
 void heap_detach_slab(struct heap *heap, unsigned class);
+
+/* Counts slots that were taken from a slab, or, below zero, that are about to go back: what is in use knows those of
+ * the process (space/free_runs.h), a little late. */
+void heap_count_out(struct heap *heap, const struct run *slab, unsigned class, int slots);
 
 /* The end of a slow operation: now and then looks for idle classes and memory to reclaim, and leaves the gate. */
 void heap_operation_end(struct heap *heap);

@@ -6,6 +6,7 @@
 #include "common/trace.h"
 #include "os/fatal.h"
 #include "os/os.h"
+#include "slab/holes.h"
 #include "space/reclaim.h"
 #include "thread/exchange.h"
 #include "thread/flush.h"
@@ -122,7 +123,8 @@ static noinline void look_after_free(struct gate *gate, struct run *slab)
     const int saved = errno;
     gate_lock(gate);
     partial_evaluate(slab);
-    reclaim_step();
+    reclaim_tick();
+    holes_tick();
     gate_unlock(gate);
     errno = saved;
 }
@@ -131,6 +133,9 @@ void overflow_free_direct(struct heap *heap, unsigned class, void *p)
 {
     const struct slot slot = slot_of(p, class);
     gate_note(heap->gate, run_index(slot.slab));
+    if (word_epoch(load_plain(&slot.slab->word)) == epoch_process.id) {
+        (void)fetch_sub_relaxed(&depot_usage.out_bytes, class_geometry[class].size); /* outside of the gate */
+    }
     if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
         trace_slow(SLOW_SLAB_LOOK, class_geometry[class].size);
         look_after_free(heap->gate, slot.slab);

@@ -54,6 +54,8 @@ static bool attach_slab(struct heap *heap, unsigned class)
     slab_open(first, class, heap->epoch->id, affinity, clean);
     if (heap->epoch != &epoch_process) {
         epoch_link_run(heap->epoch, first);
+    } else {
+        (void)fetch_add_relaxed(&depot_usage.slot_bytes, class_bytes(class));
     }
     hc->slab = &arena.runs[first];
     counter_add(&hc->counters.opened, 1);
@@ -70,6 +72,7 @@ static bool claim_word(struct heap *heap, unsigned class)
         for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
             const uint64_t taken = slab_take(hc->slab, geometry, w);
             if (taken != 0) {
+                heap_count_out(heap, hc->slab, class, (int)bit_count(taken));
                 store_plain(&hc->claimed, taken);
                 hc->claimed_start = arena_address(run_index(hc->slab)) + (size_t)w * WORD_SLOTS * geometry->size;
                 hc->claimed_fresh = slab_was_fresh(hc->slab, w);

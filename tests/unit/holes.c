@@ -207,6 +207,66 @@ static void what_goes_back_takes_free_pages_along(const void *argument)
     check_contents();
 }
 
+enum { MANY = 160000, LEAST = 16, MOST = 512, SLICES = 8, REQUESTS = 500 };
+
+static char *many[MANY];
+static uint32_t order[MANY];
+
+enum freed { IN_ORDER, IN_REVERSE, AT_RANDOM, IN_SLICES, BY_REQUESTS };
+
+/* The order in which MANY objects are freed. */
+static void make_order(enum freed freed, uint64_t *random)
+{
+    const uint32_t stride = freed == IN_SLICES ? SLICES : freed == BY_REQUESTS ? REQUESTS : 1;
+    uint32_t n = 0;
+    for (uint32_t first = 0; first < stride; first++) {
+        for (uint32_t i = first; i < MANY; i += stride) {
+            order[n++] = freed == IN_REVERSE ? MANY - 1 - i : i;
+        }
+    }
+    for (uint32_t i = MANY - 1; freed == AT_RANDOM && i != 0; i--) {
+        const uint32_t other = (uint32_t)(random_next(random) % (i + 1)), object = order[i];
+        order[i] = order[other];
+        order[other] = object;
+    }
+}
+
+struct freeing {
+    enum freed freed;
+    uint32_t but_every; /* one of so many survives */
+};
+
+/* When the last free has been done, with nobody else to come by, little more is there than what survivors lie on. */
+static void frees_pay_in_every_order(const void *argument)
+{
+    const struct freeing *const freeing = argument;
+    uint64_t random = 1;
+    make_order(freeing->freed, &random);
+    for (uint32_t i = 0; i < MANY; i++) {
+        const size_t size = LEAST + random_next(&random) % (MOST - LEAST + 1);
+        many[i] = tslab_malloc(size);
+        CHECK(many[i] != NULL);
+        memset(many[i], 1, size);
+    }
+    const size_t before = resident_bytes();
+    size_t survivors = 0;
+    for (uint32_t i = 0; i < MANY; i++) {
+        if (random_next(&random) % freeing->but_every == 0) {
+            survivors++;
+        } else {
+            tslab_free(many[order[i]]);
+        }
+    }
+    const size_t after = resident_bytes(), kept = survivors * (os_page_bytes() + MOST);
+    CHECK_SAY(after <= kept + before / 3, "%zu KiB of %zu are resident, and %zu objects survive", after >> 10,
+              before >> 10, survivors);
+}
+
+static const struct freeing freeings[] = {
+    { IN_ORDER, 1000 },    { IN_REVERSE, 1000 },      { AT_RANDOM, 1000 },  { IN_SLICES, 1000 },
+    { BY_REQUESTS, 1000 }, { AT_RANDOM, UINT32_MAX }, { BY_REQUESTS, 100 }, { BY_REQUESTS, UINT32_MAX },
+};
+
 static bool refuse(void *start, size_t bytes)
 {
     return false;
@@ -238,6 +298,7 @@ int main(void)
         IN_CHILDREN(every_trim_gives_back_every_free_page, places),
         IN_A_CHILD(a_close_with_reclaim_leaves_what_survivors_lie_on),
         IN_A_CHILD(what_goes_back_takes_free_pages_along),
+        IN_CHILDREN(frees_pay_in_every_order, freeings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
