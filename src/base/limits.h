@@ -42,6 +42,7 @@ enum {
     LIMIT(EPOCH_GENERATION_SHIFT,            7,           22), /* bits of an epoch's index, in its value and its word */
     LIMIT(EPOCH_BLOCK_SHIFT,                 4,            8), /* log2 of the records in a block of epochs */
     LIMIT(EPOCH_SLABS_FROM_KIB,             32,         2048), /* KiB of chunks that one hold fills before slabs */
+    LIMIT(LEFT_KIB,                         20,          256), /* KiB of slots in the hold that a thread left last */
     LIMIT(WARM_EPOCHS,                       2,            8), /* records of epochs that a thread keeps for its next ones */
     LIMIT(WARM_SHARED,                       2,           28), /* such records that wait for any thread */
     LIMIT(COUNTED_RUNS,                      1,            8), /* runs of an epoch that a report looks at under its lock */

@@ -74,6 +74,9 @@ static void drain_or_retire(struct thread *thread, struct epoch *epoch)
         retire_at_once(thread, epoch);
         return;
     }
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        hold_drop_chunk(hold);
+    }
     if (load_plain(&epoch->closed_ms) == 0) {
         store_plain(&epoch->closed_ms, os_now_ms());
     }
@@ -158,12 +161,10 @@ static bool drop_held(struct thread *thread, struct epoch *epoch, uint64_t n, st
     return true;
 }
 
-/* Empties the idle holds of a closed epoch. In the gate. The record may have been opened again since the caller's look:
- * then the holds are taken from that later epoch, whose threads make other ones. */
-static void help_in_gate(struct thread *thread, struct epoch *epoch)
+void ending_help_in_gate(struct thread *thread, struct epoch *epoch)
 {
     invariant(thread->gate.is_inside);
-    const uint64_t n = hold_empty_idle(epoch);
+    const uint64_t n = hold_empty_idle(thread, epoch);
     if (n > 0) {
         (void)drop_held(thread, epoch, n, NULL);
     }
@@ -172,7 +173,7 @@ static void help_in_gate(struct thread *thread, struct epoch *epoch)
 noinline void ending_help(struct thread *thread, struct epoch *epoch)
 {
     gate_lock(&thread->gate);
-    help_in_gate(thread, epoch);
+    ending_help_in_gate(thread, epoch);
     ending_unlock_gate(thread);
 }
 
@@ -188,13 +189,19 @@ void ending_begin_report(struct epoch *epoch, bool reclaims, struct tslab_epoch_
     report->age_ms = os_ms_since(load_plain(&epoch->opened_ms));
 }
 
-/* Takes all holds of an open epoch that no thread is inside of, links them by `outer` in *taken_holds, and changes the
- * word to FINISHING. False: a thread is inside, or the epoch is not open (any more), and nothing has changed. */
-static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value, struct hold **taken_holds)
+/* The survivors of a FINISHING epoch are to end. */
+static void end_all(struct epoch *epoch)
+{
+    if (load_plain(&epoch->policy) != TSLAB_POLICY_TRAP) {
+        store_plain(&epoch->policy, TSLAB_POLICY_RELEASE);
+    }
+}
+
+/* One try of take_all. *helps: the epoch is closed, and the caller must look for idle holds in it. */
+static bool take_at_once(struct epoch *epoch, uint64_t value, bool releases, struct hold **taken_holds, bool *helps)
 {
     struct hold *all = NULL;
     uint64_t taken = 0;
-    invariant(thread->gate.is_inside);
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         if (hold_claim_to_close(hold)) {
             hold->outer = all;
@@ -207,16 +214,37 @@ static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value,
         epoch_word_held(word) == taken + 1 &&
         cas_seq_cst(&epoch->word, &word, epoch_generation(word) | EPOCH_FINISHING)) {
         *taken_holds = all;
+        if (releases) {
+            end_all(epoch);
+        }
         return true;
     }
     while (all != NULL) {
         struct hold *hold = all;
         all = hold->outer;
-        if (hold_make_idle(hold)) {
-            help_in_gate(thread, epoch);
-        }
+        *helps |= hold_make_idle(hold);
     }
     return false;
+}
+
+/* Takes all holds of an open epoch that no thread is inside of, links them by `outer` in *taken_holds, and changes the
+ * word to FINISHING. releases: all objects are to end. False: a thread is inside, or the epoch is not open (any more),
+ * and nothing has changed. A thread that empties an idle hold has it for a moment, under the lock (hold_put_away). */
+static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value, bool releases,
+                     struct hold **taken_holds)
+{
+    bool helps = false;
+    invariant(thread->gate.is_inside);
+    if (likely(take_at_once(epoch, value, releases, taken_holds, &helps))) {
+        return true;
+    }
+    lock_acquire(epoch_holds_lock(epoch));
+    const bool taken = take_at_once(epoch, value, releases, taken_holds, &helps);
+    lock_release(epoch_holds_lock(epoch));
+    if (helps) {
+        ending_help_in_gate(thread, epoch);
+    }
+    return taken;
 }
 
 /* Empties all holds of a FINISHING epoch, which the caller has taken, and finishes it. */
@@ -227,7 +255,7 @@ static void finish_with_holds(struct thread *thread, struct epoch *epoch, struct
     ending_count(thread, epoch);
     store_plain(&epoch->reclaims, reclaims);
     for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
-        hold_empty(epoch, hold);
+        hold_empty(thread, epoch, hold);
     }
     finish_epoch(thread, epoch, report);
 }
@@ -260,8 +288,8 @@ void ending_freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t va
         if (hold->epoch == epoch && hold->value == value) {
             invariant(load_plain(&hold->real->holder) == thread);
             chunk_freeze(&hold->cursor);
-            if (hold->heap != NULL) {
-                heap_empty(hold->heap);
+            if (load_plain(&hold->heap) != NULL) {
+                heap_empty(load_plain(&hold->heap));
             }
         }
     }
@@ -272,7 +300,7 @@ int ending_complete(struct thread *thread, struct epoch *epoch, struct tslab_epo
 {
     invariant(thread->gate.is_inside && epoch_word_state(load_plain(&epoch->word)) == EPOCH_CLOSED);
     invariant(epoch_word_held(load_plain(&epoch->word)) != 0);
-    const uint64_t n = hold_empty_idle(epoch) + 1;
+    const uint64_t n = hold_empty_idle(thread, epoch) + 1;
     if (epoch_word_held(load_plain(&epoch->word)) != n) {
         store_plain(&epoch->closed_ms, os_now_ms()); /* the close may take a while */
     }
@@ -299,7 +327,7 @@ int ending_close_in_gate(struct thread *thread, uint64_t value, bool reclaims, s
         ending_begin_report(epoch, reclaims, report);
     }
     struct hold *all;
-    if (likely(take_all(thread, epoch, value, &all))) {
+    if (likely(take_all(thread, epoch, value, false, &all))) {
         finish_with_holds(thread, epoch, all, reclaims, report);
         return TSLAB_OK;
     }
@@ -345,9 +373,7 @@ static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t
     }
     invariant(thread->gate.is_inside && epoch_word_held(word) == 0);
     store_plain(&epoch->reclaims, reclaims);
-    if (load_plain(&epoch->policy) != TSLAB_POLICY_TRAP) {
-        store_plain(&epoch->policy, TSLAB_POLICY_RELEASE);
-    }
+    end_all(epoch);
     if (report != NULL) {
         ending_begin_report(epoch, reclaims, report);
     }
@@ -372,11 +398,8 @@ static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims,
         ending_begin_report(epoch, reclaims, report);
     }
     struct hold *all;
-    if (!take_all(thread, epoch, value, &all)) {
+    if (!take_all(thread, epoch, value, true, &all)) {
         return TSLAB_BUSY;
-    }
-    if (load_plain(&epoch->policy) != TSLAB_POLICY_TRAP) {
-        store_plain(&epoch->policy, TSLAB_POLICY_RELEASE);
     }
     finish_with_holds(thread, epoch, all, reclaims, report);
     return TSLAB_OK;

@@ -20,6 +20,7 @@ int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct 
 
 /* Empties the idle holds of a closed epoch, after a hold of it was made idle. Enters the gate. */
 void ending_help(struct thread *thread, struct epoch *epoch);
+void ending_help_in_gate(struct thread *thread, struct epoch *epoch);
 
 /* Leaves the gate after a verb that may have finished an epoch. A line about survivors is written after that: the
  * reader of stderr may be slow, and may need a fork or a new thread before it reads on. */

@@ -3,6 +3,7 @@
 #include "epoch/epoch_alloc.h"
 
 #include "common/trace.h"
+#include "epoch/ending.h"
 #include "epoch/hold.h"
 #include "epoch/scope.h"
 #include "os/fatal.h"
@@ -19,23 +20,28 @@ enum { SLABS_FROM_BYTES = EPOCH_SLABS_FROM_KIB * 1024 };
 /* Makes the hold go over to slabs. False: no memory, and the hold stays with chunks. In the gate. */
 static bool hold_begin_slabs(struct thread *thread, struct hold *hold)
 {
-    invariant(thread->gate.is_inside && hold->heap == NULL && load_plain(&hold->holder) == thread);
+    invariant(thread->gate.is_inside && load_plain(&hold->heap) == NULL && load_plain(&hold->holder) == thread);
     if (!partial_lists_need(hold->epoch)) {
         return false;
     }
-    struct heap *heap = load_plain(&hold->kept_heap);
-    if (heap == NULL) {
-        heap = heap_make(hold->epoch);
-        store_release(&hold->kept_heap, heap);
+    if (hold->affinity == 0) {
+        hold->affinity = heap_next_affinity() | AFFINITY_OF_EPOCH;
+    }
+    struct heap *heap = thread->idle_heaps;
+    if (heap != NULL) {
+        thread->idle_heaps = heap->next_idle;
+        heap->epoch = hold->epoch;
+        heap->affinity = hold->affinity;
+        heap_retag(heap);
+    } else {
+        heap = heap_make(hold->epoch, hold->affinity);
     }
     if (heap == NULL) {
         return false;
     }
-    invariant(heap->epoch == hold->epoch);
-    heap_retag(heap);
     heap->front.thread = thread;
     heap->gate = &thread->gate;
-    hold->heap = heap;
+    store_release(&hold->heap, heap);
     /* A borrowed record is inside of nothing, and front_current does not point to its heap. */
     if (thread->scope != NULL) {
         ambient_set(thread);
@@ -50,11 +56,34 @@ static void hold_count_filled(struct hold *hold, size_t bytes)
     hold->filled_kib = (uint32_t)min_size(kib, SLABS_FROM_BYTES / 1024);
 }
 
+/* Gives the hold a chunk: the one that the thread left empty, or a new one. False: no memory. */
+static bool hold_get_chunk(struct thread *thread, struct hold *hold)
+{
+    struct cursor *const cursor = &hold->cursor;
+    invariant(cursor_start(cursor) == NULL);
+    if (!epoch_allows(hold->epoch, CHUNK_UNITS)) {
+        return false;
+    }
+    uint32_t first = scope_take_left(thread);
+    if (first != 0) {
+        chunk_pass(cursor, first, hold->epoch->id);
+    } else {
+        bool clean;
+        first = run_alloc(CHUNK_UNITS, 1, &clean);
+        if (first == 0) {
+            return false;
+        }
+        chunk_open(cursor, first, hold->epoch->id);
+    }
+    epoch_add_chunk(hold->epoch);
+    return true;
+}
+
 /* Replaces the hold's full chunk by another one, or by slabs. False: no memory, or the epoch is closed. In the gate. */
 static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
 {
     struct cursor *cursor = &hold->cursor;
-    invariant(thread->gate.is_inside && hold->heap == NULL && load_plain(&hold->holder) == thread);
+    invariant(thread->gate.is_inside && load_plain(&hold->heap) == NULL && load_plain(&hold->holder) == thread);
     if (!epoch_is_open_as(hold->epoch, hold->value)) {
         return false;
     }
@@ -69,14 +98,7 @@ static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
     if (hold->filled_kib >= SLABS_FROM_BYTES / 1024 && hold_begin_slabs(thread, hold)) {
         return true;
     }
-    bool clean;
-    invariant(cursor_start(cursor) == NULL);
-    const uint32_t first = epoch_allows(hold->epoch, CHUNK_UNITS) ? run_alloc(CHUNK_UNITS, 1, &clean) : 0;
-    if (first != 0) {
-        chunk_open(cursor, first, hold->epoch->id);
-        epoch_add_chunk(hold->epoch);
-    }
-    return first != 0;
+    return hold_get_chunk(thread, hold);
 }
 
 static void *fill_chunk(struct hold *hold, size_t size, size_t alignment)
@@ -102,16 +124,16 @@ static void *alloc_from_chunk(struct thread *thread, struct hold *hold, size_t s
 static void *alloc_from_slab(struct hold *hold, size_t size, size_t alignment)
 {
     const unsigned class = class_of_aligned(size, alignment);
-    invariant(hold->heap->epoch == hold->epoch);
+    invariant(load_plain(&hold->heap)->epoch == hold->epoch);
     if (class == CLASS_NONE) {
         return NULL;
     }
-    return sampling_alloc_slot(hold->heap, class);
+    return sampling_alloc_slot(load_plain(&hold->heap), class);
 }
 
 void *epoch_alloc_slot(struct thread *thread, struct hold *hold, size_t size, size_t alignment)
 {
-    if (hold->heap == NULL) {
+    if (load_plain(&hold->heap) == NULL) {
         gate_lock(&thread->gate);
         const bool begun = hold_begin_slabs(thread, hold);
         gate_unlock(&thread->gate);
@@ -147,10 +169,10 @@ static void *alloc_run(struct thread *thread, struct hold *hold, size_t size, si
 noinline void *epoch_alloc(struct thread *thread, struct hold *hold, size_t size, size_t alignment, bool *zero)
 {
     invariant(load_plain(&hold->holder) == thread && is_power_of_two(alignment));
-    if (hold->heap != NULL && !epoch_is_open(hold->epoch)) {
+    if (load_plain(&hold->heap) != NULL && !epoch_is_open(hold->epoch)) {
         return NULL;
     }
-    if (hold->heap == NULL && size <= CHUNK_OBJECT_MOST && alignment <= CHUNK_ALIGN_MOST) {
+    if (load_plain(&hold->heap) == NULL && size <= CHUNK_OBJECT_MOST && alignment <= CHUNK_ALIGN_MOST) {
         *zero = false;
         void *p = alloc_from_chunk(thread, hold, size, alignment);
         if (p != NULL) {
@@ -159,15 +181,15 @@ noinline void *epoch_alloc(struct thread *thread, struct hold *hold, size_t size
         trace_slow(SLOW_CHUNK, size);
         gate_lock(&thread->gate);
         const bool renewed = hold_renew_chunk(thread, hold);
-        gate_unlock(&thread->gate);
+        ending_unlock_gate(thread);
         if (!renewed) {
             return NULL;
         }
-        if (hold->heap == NULL) {
+        if (load_plain(&hold->heap) == NULL) {
             return alloc_from_chunk(thread, hold, size, alignment);
         }
     }
-    if (hold->heap != NULL && size <= MIDDLE_MAX && class_of_aligned(size, alignment) != CLASS_NONE) {
+    if (load_plain(&hold->heap) != NULL && size <= MIDDLE_MAX && class_of_aligned(size, alignment) != CLASS_NONE) {
         *zero = false;
         return alloc_from_slab(hold, size, alignment);
     }

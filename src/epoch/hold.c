@@ -89,12 +89,54 @@ void hold_close_chunk(struct epoch *epoch, struct cursor *cursor)
     invariant(cursor_start(cursor) == NULL);
 }
 
-void hold_empty(struct epoch *epoch, struct hold *hold)
+/* A report counts what the heap caches under the epoch's lock. The next scope fills a chunk again, unless objects live
+ * in the epoch: then it needs slabs at once. */
+void hold_end_slabs(struct thread *thread, struct hold *hold)
+{
+    struct heap *const heap = load_plain(&hold->heap);
+    invariant(thread->gate.is_inside && heap != NULL && load_plain(&hold->holder) != HOLD_IDLE);
+    heap_empty(heap);
+    lock_acquire(epoch_lock(hold->epoch));
+    store_plain(&hold->heap, NULL);
+    lock_release(epoch_lock(hold->epoch));
+    heap->next_idle = thread->idle_heaps;
+    thread->idle_heaps = heap;
+    if (load_plain(&hold->epoch->pins) == 1) {
+        hold->filled_kib = 0;
+    }
+}
+
+uint32_t hold_put_away(struct thread *thread, struct hold *hold, bool *helps)
+{
+    struct epoch *const epoch = owned_load(&hold->epoch);
+    uint32_t first = 0;
+    *helps = false;
+    if (epoch == NULL) { /* the pages of the record were given back */
+        return 0;
+    }
+    lock_acquire(epoch_holds_lock(epoch));
+    if (hold_claim_to_close(hold)) {
+        if (load_plain(&hold->heap) != NULL) {
+            hold_end_slabs(thread, hold);
+        }
+        if (cursor_start(&hold->cursor) != NULL && chunk_is_empty(&hold->cursor)) {
+            lock_acquire(epoch_lock(epoch));
+            first = chunk_take(&hold->cursor);
+            lock_release(epoch_lock(epoch));
+            epoch_drop_chunk(epoch);
+        }
+        *helps = hold_make_idle(hold);
+    }
+    lock_release(epoch_holds_lock(epoch));
+    return first;
+}
+
+void hold_empty(struct thread *thread, struct epoch *epoch, struct hold *hold)
 {
     invariant(load_plain(&hold->holder) == HOLD_TAKEN && hold->epoch == epoch);
     invariant(hold->nested == 0);
-    if (hold->heap != NULL) {
-        heap_empty(hold->heap);
+    if (load_plain(&hold->heap) != NULL) {
+        hold_end_slabs(thread, hold);
     }
     if (cursor_start(&hold->cursor) == NULL || epoch_is_doomed(epoch)) {
         return;
@@ -106,12 +148,12 @@ void hold_empty(struct epoch *epoch, struct hold *hold)
     }
 }
 
-uint64_t hold_empty_idle(struct epoch *epoch)
+uint64_t hold_empty_idle(struct thread *thread, struct epoch *epoch)
 {
     uint64_t n = 0;
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         if (hold_claim_to_close(hold)) {
-            hold_empty(epoch, hold);
+            hold_empty(thread, epoch, hold);
             n++;
         }
     }

@@ -26,10 +26,18 @@ bool hold_claim_to_close(struct hold *hold);
 
 /* Gives back all that a TAKEN hold keeps, except an empty chunk, and except a chunk whose objects are about to be
  * released. */
-void hold_empty(struct epoch *epoch, struct hold *hold);
+void hold_empty(struct thread *thread, struct epoch *epoch, struct hold *hold);
 
 /* Takes and empties all idle holds. Returns how many. */
-uint64_t hold_empty_idle(struct epoch *epoch);
+uint64_t hold_empty_idle(struct thread *thread, struct epoch *epoch);
+
+/* Gives back the slots and slabs of a hold that the caller has, and keeps its heap for the thread's next scope that
+ * needs one. In the gate. */
+void hold_end_slabs(struct thread *thread, struct hold *hold);
+
+/* Ends the slabs of an idle hold of an open epoch, and takes its chunk, if that is empty. Returns its first unit; 0:
+ * there is none. *helps: the epoch is closed, and the caller must look for idle holds in it. In the gate. */
+uint32_t hold_put_away(struct thread *thread, struct hold *hold, bool *helps);
 
 /* Takes a hold's cursor off its chunk, in which objects live. The chunk waits for their frees. */
 void hold_close_chunk(struct epoch *epoch, struct cursor *cursor);
@@ -48,8 +56,8 @@ always_inline void ambient_set_here(struct thread *thread)
     struct hold *const ambient = ambient_hold(thread);
     struct front *front = &thread->heap.front;
     invariant(ambient == NULL || load_plain(&ambient->holder) == thread);
-    if (ambient != NULL && ambient->heap != NULL) {
-        front = &ambient->heap->front;
+    if (ambient != NULL && load_plain(&ambient->heap) != NULL) {
+        front = &load_plain(&ambient->heap)->front;
     } else if (ambient != NULL) {
         front = &thread->scope_front;
         if (unlikely(front->heap == NULL)) {

@@ -9,6 +9,7 @@
 #include "epoch/survivors.h"
 #include "os/fatal.h"
 #include "os/os.h"
+#include "space/reclaim.h"
 
 #include <errno.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     epoch->affinity = AFFINITY_EPOCH | epoch->id;
     epoch_set_label(epoch, options->label);
     store_relaxed(&epoch->pins, 1);
-    epoch->first.heap = NULL;
+    invariant(load_plain(&epoch->first.heap) == NULL);
     epoch->first.filled_kib = 0;
     epoch->first.free_entry = epoch->first.free_entries = 0;
     /* The word comes before the hold. A thread that comes late to help with a close of the record's earlier life may
@@ -105,9 +106,10 @@ always_inline struct hold *hold_borrow(struct thread *thread, uint64_t value, in
     }
     invariant(hold->epoch == epoch && hold->real == hold && load_plain(&hold->holder) == thread);
     hold->value = value;
-    if (hold->heap != NULL) {
-        hold->heap->front.thread = thread;
-        hold->heap->gate = &thread->gate;
+    struct heap *const heap = load_plain(&hold->heap);
+    if (heap != NULL) {
+        heap->front.thread = thread;
+        heap->gate = &thread->gate;
     }
     return hold;
 }
@@ -117,9 +119,76 @@ struct hold *scope_borrow(struct thread *thread, uint64_t value, int *status)
     return hold_borrow(thread, value, status);
 }
 
+uint32_t scope_take_left(struct thread *thread)
+{
+    struct hold *const hold = thread->left;
+    bool helps;
+    invariant(thread->gate.is_inside);
+    thread->left = NULL;
+    if (hold == NULL) {
+        return 0;
+    }
+    const uint32_t first = hold_put_away(thread, hold, &helps);
+    if (helps) {
+        ending_help_in_gate(thread, hold->epoch);
+    }
+    return first;
+}
+
+void scope_drop_left(struct thread *thread)
+{
+    const uint32_t first = scope_take_left(thread);
+    if (first != 0) {
+        chunk_recycle(first);
+    }
+}
+
+/* Whether a heap caches little enough to wait for the thread's next scope. It does if it did, and had no slow operation
+ * since. */
+static bool heap_is_light(struct heap *heap)
+{
+    size_t bytes = 0;
+    if (heap->operations != heap->operations_seen) {
+        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+            bytes += heap_cached(heap, c) * class_geometry[c].size;
+        }
+        heap->operations_seen = heap->operations;
+    }
+    return bytes <= (size_t)LEFT_KIB * 1024;
+}
+
+/* Before a thread leaves a hold. A thread keeps little, and that for one hold: the one that it left last. An empty
+ * chunk, few slots and their slabs stay there until it leaves another hold, or needs a chunk. A chunk with objects
+ * stays with its hold, and the next scope fills it on. */
+static noinline void hold_leave(struct thread *thread, struct hold *hold)
+{
+    struct heap *const heap = load_plain(&hold->heap);
+    const bool ends_slabs = heap != NULL && !heap_is_light(heap);
+    const bool has_chunk = cursor_start(&hold->cursor) != NULL && chunk_is_empty(&hold->cursor);
+    const bool keeps = has_chunk || (heap != NULL && !ends_slabs);
+    const bool drops = keeps && thread->left != NULL && thread->left != hold;
+    if (ends_slabs || drops) {
+        gate_lock(&thread->gate);
+        if (ends_slabs) {
+            hold_end_slabs(thread, hold);
+        }
+        if (drops) {
+            scope_drop_left(thread);
+        }
+        reclaim_tick();
+        ending_unlock_gate(thread);
+    }
+    if (keeps) {
+        thread->left = hold;
+    }
+}
+
 void scope_return(struct thread *thread, struct hold *hold)
 {
     invariant(load_plain(&hold->holder) == thread);
+    if (unlikely(thread->left != hold || load_plain(&hold->heap) != NULL)) {
+        hold_leave(thread, hold);
+    }
     if (unlikely(hold_make_idle(hold))) {
         ending_help(thread, hold->epoch);
     }
@@ -388,6 +457,11 @@ void scope_leave_all(struct thread *thread)
     thread->paused = 0;
     while (thread->scope != NULL) {
         scope_leave_innermost(thread);
+    }
+    if (thread->left != NULL) {
+        gate_lock(&thread->gate);
+        scope_drop_left(thread);
+        ending_unlock_gate(thread);
     }
     invariant(front_current->innermost == &hold_none && front_current->filling == &hold_none);
 }

@@ -68,7 +68,7 @@ static void count_hold(const struct hold *hold, struct survivors *sum)
     if (start != NULL) {
         count_chunk((uint32_t)arena_unit(start), sum);
     }
-    const struct heap *heap = load_acquire(&hold->kept_heap);
+    const struct heap *heap = load_acquire(&hold->heap);
     if (heap != NULL) {
         discount_cached(heap, sum);
     }

@@ -177,6 +177,7 @@ void current_thread_set_limits(const struct tslab_limits *set)
 noinline void current_thread_put_slow(struct thread *thread)
 {
     invariant(thread != NULL && front_current->thread == NULL);
+    scope_leave_all(thread);
     thread_close(thread);
 }
 

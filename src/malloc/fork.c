@@ -5,6 +5,7 @@
 
 #include "common/trace.h"
 #include "epoch/ending.h"
+#include "epoch/scope.h"
 #include "epoch/work_unit.h"
 #include "malloc/engine.h"
 #include "malloc/program_threads.h"
@@ -164,6 +165,7 @@ static struct epoch *recover_epochs(struct thread *self)
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         if (thread != self) {
             thread->scope = NULL;
+            thread->left = NULL;
             thread->reentries = NULL; /* the thread may have been cut while it took one */
             thread->paused = 0;
             thread->heap.front.innermost = &hold_none;
@@ -261,6 +263,7 @@ static void fork_done(bool in_child, struct epoch *closed)
     }
     if (state.borrowed != NULL) {
         front_current = state.front;
+        scope_leave_all(state.borrowed);
         thread_close(state.borrowed);
     }
     (void)lock_ranks_swap(state.ranks);

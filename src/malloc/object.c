@@ -7,8 +7,10 @@
 #include "common/misuse.h"
 #include "common/option.h"
 #include "common/trace.h"
+#include "epoch/ending.h"
 #include "epoch/epoch_alloc.h"
 #include "epoch/hold.h"
+#include "epoch/scope.h"
 #include "malloc/current_thread.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -72,6 +74,7 @@ static void give_back_caches(struct thread *thread)
     heap_empty(&thread->heap);
     exchange_tick(true);
     (void)resting_look(UINT64_MAX);
+    scope_drop_left(thread);
     thread_flush_warm(thread);
     epoch_flush_shared_warm();
 }
@@ -105,7 +108,7 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
         /* Slabs are not swept: their free pages count against the limit whether or not they are purged. */
         gate_lock(&thread->gate);
         give_back_caches(thread);
-        gate_unlock(&thread->gate);
+        ending_unlock_gate(thread);
         p = alloc_ambient(thread, hold, size, alignment, class, zero);
         if (p != NULL) {
             limit_forget_refusal(); /* recycled memory may have served without asking a limit again */
@@ -359,7 +362,7 @@ size_t object_trim(void)
     }
     const size_t bytes = records + holes_purge_all() + reclaim_all();
     laws_at_moment(MOMENT_TRIMMED, thread, 0);
-    gate_unlock(&thread->gate);
+    ending_unlock_gate(thread);
     laws_at_moment(MOMENT_ALONE, thread, 0);
     current_thread_put(thread);
     return bytes;

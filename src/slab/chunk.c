@@ -198,12 +198,28 @@ void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
         arena.units[first + i].first = first; /* the depot has set both ends */
     }
     owned_store(&slab->swept_live, 0);
-    store_relaxed(&slab->live, CHUNK_OPEN);
-    store_relaxed(&slab->word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
     for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
         store_plain(&arena.units[first + i].tag, TAG_CHUNK);
     }
+    chunk_pass(cursor, first, epoch);
+}
+
+void chunk_pass(struct cursor *cursor, uint32_t first, uint32_t epoch)
+{
+    struct run *const slab = &arena.runs[first];
+    invariant(cursor_start(cursor) == NULL && unit_tag(first) == TAG_CHUNK);
+    invariant(word_state(load_plain(&slab->word)) == SLAB_EMPTY);
+    store_relaxed(&slab->live, CHUNK_OPEN);
+    store_relaxed(&slab->word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
     cursor_set(cursor, granule_at(arena_address(first)));
+}
+
+void chunk_recycle(uint32_t first)
+{
+    invariant(unit_tag(first) == TAG_CHUNK);
+    arena_untag(first, CHUNK_UNITS);
+    store_relaxed(&arena.runs[first].word, SLAB_EMPTY);
+    depot_put(first, CHUNK_UNITS, false);
 }
 
 bool chunk_is_empty(const struct cursor *cursor)
@@ -338,6 +354,15 @@ void chunk_abandon(struct cursor *cursor)
     cursor_set(cursor, NO_CHUNK);
 }
 
+uint32_t chunk_take(struct cursor *cursor)
+{
+    const uint32_t first = run_index(chunk_of(cursor));
+    invariant(chunk_is_empty(cursor));
+    chunk_abandon(cursor);
+    store_relaxed(&arena.runs[first].word, SLAB_EMPTY);
+    return first;
+}
+
 void chunk_freeze(struct cursor *cursor)
 {
     invariant(cursor->end >= load_plain(&cursor->at));
@@ -354,9 +379,7 @@ void chunk_drop(struct cursor *cursor)
         return;
     }
     chunk_reset(cursor);
-    struct run *const slab = chunk_of(cursor);
+    const uint32_t first = run_index(chunk_of(cursor));
     cursor_set(cursor, NO_CHUNK);
-    arena_untag(run_index(slab), CHUNK_UNITS);
-    store_relaxed(&slab->word, SLAB_EMPTY);
-    depot_put(run_index(slab), CHUNK_UNITS, false);
+    chunk_recycle(first);
 }

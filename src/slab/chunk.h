@@ -177,6 +177,11 @@ size_t chunk_purge(uint32_t first);
 /* Makes a run from the depot, of CHUNK_UNITS, the chunk of a cursor that has none. */
 void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch);
 
+/* Takes an empty chunk from its cursor. It becomes that of another cursor, or goes to the depot. */
+uint32_t chunk_take(struct cursor *cursor);
+void chunk_pass(struct cursor *cursor, uint32_t first, uint32_t epoch);
+void chunk_recycle(uint32_t first);
+
 /* Whether no object in the cursor's chunk lives, and no thread is about to free in it. */
 bool chunk_is_empty(const struct cursor *cursor);
 

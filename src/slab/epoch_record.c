@@ -24,7 +24,7 @@ atomic_u64 epoch_visits;
 
 #define SOME_LOCKS                                                                                                     \
     {                                                                                                                  \
-        .lock = LOCK_INIT(RANK_RUNS)                                                                                   \
+        .lock = LOCK_INIT(RANK_RUNS), .holds = LOCK_INIT(RANK_HOLDS)                                                   \
     }
 struct epoch_lock epoch_locks[EPOCH_LOCKS] = { [0 ... EPOCH_LOCKS - 1] = SOME_LOCKS };
 
@@ -230,9 +230,8 @@ static bool record_may_go(struct epoch_block *block, uint32_t at)
     const struct epoch *const epoch = &block->records[at];
     const bool idle = (load_plain(&block->idle[at / 64]) >> at % 64 & 1) != 0;
     invariant(!idle || (load_plain(&block->out[at / 64]) >> at % 64 & 1) == 0);
-    return idle && (record_is_gone(block, at) ||
-                    (epoch->spare_holds == NULL && load_plain(&epoch->partials) == NULL &&
-                     counter_get(&epoch->quota_users) == 0 && load_plain(&epoch->first.kept_heap) == NULL));
+    return idle && (record_is_gone(block, at) || (epoch->spare_holds == NULL && load_plain(&epoch->partials) == NULL &&
+                                                  counter_get(&epoch->quota_users) == 0 && epoch->first.affinity == 0));
 }
 
 /* Marks n records as ones that nobody may take, or as idle ones. */
@@ -478,7 +477,7 @@ struct hold *epoch_link_hold(struct epoch *epoch)
         hold_start(hold, epoch);
     }
     invariant(load_plain(&hold->holder) == HOLD_TAKEN && cursor_start(&hold->cursor) == NULL);
-    hold->heap = NULL;
+    invariant(load_plain(&hold->heap) == NULL);
     hold->filled_kib = 0;
     hold->free_entry = hold->free_entries = 0;
     store_release(&hold->next, epoch_first_hold(epoch));
@@ -613,15 +612,12 @@ void epoch_unlink_run(struct epoch *epoch, uint32_t first)
     store_relaxed(&run->word, SLAB_EMPTY);
 }
 
-/* Retires a record that nothing refers to any more. Its chunks are empty and go to the depot. A record that its closing
- * thread keeps warm retires elsewhere (ending.c). */
+/* Retires a record that nothing refers to any more. A record that its closing thread keeps warm retires elsewhere
+ * (ending.c). */
 static void epoch_retire(struct epoch *epoch)
 {
     invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_DRAINING);
     invariant(epoch->runs == 0 && load_plain(&epoch->pins) == 0);
-    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
-        hold_drop_chunk(hold);
-    }
     epoch_unlink_holds(epoch);
     handle_table_drop(&epoch->handles);
     const uint64_t word = load_plain(&epoch->word);

@@ -69,21 +69,21 @@ enum {
 struct hold {
     /* Read by other threads, or rarely changed. */
     _Alignas(CACHE_LINE) _Atomic(struct thread *) holder;
-    _Atomic(struct hold *) next;      /* the next hold of the same epoch */
-    struct epoch *epoch;              /* never changes, except in a reentry */
-    _Atomic(struct heap *) kept_heap; /* the heap of this hold, made when it was first needed */
-    struct hold *real;                /* the hold itself, except in a reentry */
+    _Atomic(struct hold *) next; /* the next hold of the same epoch */
+    struct epoch *epoch;         /* never changes, except in a reentry */
+    struct hold *real;           /* the hold itself, except in a reentry */
     /* Private to the holder. */
     uint32_t nested;     /* how often the scope was entered once more; in a reentry, how often it was entered */
     uint32_t filled_kib; /* KiB of chunks and large runs in this life of the epoch, up to a limit (epoch_alloc.c) */
     struct hold *outer;  /* the scope around this one */
+    uint32_t affinity;   /* of the slabs that its heaps are home to; 0: it had none yet. Never changes then */
     uint32_t free_entry,
         free_entries; /* the first of the entries for handles that it keeps, 0: none; and their number */
 
     /* The holder's own, on a cache line that other threads leave alone. */
     _Alignas(CACHE_LINE) struct cursor cursor;
-    struct heap *heap;    /* NULL: the hold fills chunks */
-    uint64_t value;       /* the value of the epoch when it was entered */
+    _Atomic(struct heap *) heap; /* NULL: the hold fills chunks. A report reads it under the epoch's lock */
+    uint64_t value;              /* the value of the epoch when it was entered */
     struct hold *ambient; /* the hold in which plain malloc lands while this one is innermost; NULL: the process */
 };
 
@@ -136,12 +136,18 @@ extern struct epoch epoch_process;
 enum { EPOCH_LOCKS = 64 };
 struct epoch_lock {
     _Alignas(CACHE_LINE) struct lock lock;
+    struct lock holds; /* held by a thread that empties an idle hold of an open epoch (hold_put_away) */
 };
 extern struct epoch_lock epoch_locks[EPOCH_LOCKS];
 
 always_inline struct lock *epoch_lock(const struct epoch *epoch)
 {
     return &epoch_locks[(uintptr_t)epoch / sizeof *epoch % EPOCH_LOCKS].lock;
+}
+
+always_inline struct lock *epoch_holds_lock(const struct epoch *epoch)
+{
+    return &epoch_locks[(uintptr_t)epoch / sizeof *epoch % EPOCH_LOCKS].holds;
 }
 
 /* The counts of records that went back to the pool, written under its lock. `allocated_granules` is written with

@@ -74,11 +74,11 @@ void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, str
     heap_retag(heap);
 }
 
-struct heap *heap_make(struct epoch *epoch)
+struct heap *heap_make(struct epoch *epoch, uint32_t affinity)
 {
     struct heap *heap = metadata_alloc(sizeof *heap);
     if (heap != NULL) {
-        heap_start(heap, NULL, NULL, epoch, heap_next_affinity() | AFFINITY_OF_EPOCH);
+        heap_start(heap, NULL, NULL, epoch, affinity);
         heap->made_before = load_acquire(&heap_made);
         while (!cas_release(&heap_made, &heap->made_before, heap)) {
         }

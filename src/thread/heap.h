@@ -121,6 +121,7 @@ struct heap {
     struct front front;
     struct gate *gate;        /* the gate of the thread that holds the heap, or held it last */
     struct heap *made_before; /* heap of an epoch: the one that was made before it; never changes */
+    struct heap *next_idle;   /* heap of an epoch: links those that a thread keeps for its next scopes */
     struct epoch *epoch;
     uint32_t affinity;
     uint32_t operations;         /* the number of slow operations */
@@ -222,12 +223,12 @@ extern _Atomic(struct heap *) heap_made;
 void heap_add_held(const struct heap *heap, unsigned class, struct class_held *held);
 
 /* Makes a heap for an epoch. NULL: no memory. In the gate. */
-struct heap *heap_make(struct epoch *epoch);
+struct heap *heap_make(struct epoch *epoch, uint32_t affinity);
 
 /* An affinity that no other heap has. */
 uint32_t heap_next_affinity(void);
 
-/* Sets the tags of an empty heap to those of the present life of its epoch's record. */
+/* Sets the tags of an empty heap to those of its affinity, and of the present life of its epoch's record. */
 void heap_retag(struct heap *heap);
 
 /* Makes a front usable in zeroed memory: its magazines have no trays. */

@@ -116,13 +116,14 @@ static bool is_crowded(void)
 }
 
 /* The size of the next refill, in quarters of a slot. Many threads, each of which may use little of the class, take one
- * slot at first. */
-static unsigned quarters_of(const struct heap_class *hc, unsigned class)
+ * slot at first, and so do the scopes of epochs. */
+static unsigned quarters_of(const struct heap *heap, unsigned class)
 {
+    const struct heap_class *const hc = heap_class_of(heap, class);
     if (hc->refill_quarters != 0) {
         return hc->refill_quarters;
     }
-    return 4 * (is_crowded() ? 1 : magazine_batch_first(class));
+    return 4 * (is_crowded() || heap->epoch != &epoch_process ? 1 : magazine_batch_first(class));
 }
 
 /* And of the one after it. Many threads take little more than what they use, which costs them more refills. */
@@ -143,7 +144,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     if (load_plain(&hc->claimed) == 0 && !claim_word(heap, class)) {
         return false;
     }
-    const unsigned quarters = quarters_of(hc, class), wanted = quarters / 4;
+    const unsigned quarters = quarters_of(heap, class), wanted = quarters / 4;
     const unsigned there = bit_count(load_plain(&hc->claimed));
     if (wanted > m->limit) {
         heap_lengthen(heap, class, wanted);

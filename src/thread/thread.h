@@ -7,7 +7,7 @@
  * straight to the slabs, and allocates by a borrowed record. Where there is no memory for a record, an allocation
  * fails, and a free borrows the last record, which was set aside at the start.
  *
- * Invariants: an idle record has an empty heap, no scope, no warm epochs and no unit of work.
+ * Invariants: an idle record has an empty heap, no scope, no hold that it left, no warm epochs and no unit of work.
  *
  * Threads: any for the registry. A record is for its own thread. The card of exit and fork is
  * docs/protocols/thread.md. */
@@ -51,8 +51,10 @@ struct thread {
     struct thread_counters counters;
 
     /* The scopes of the thread (scope.h); private to it. */
-    struct hold *scope;                        /* the innermost scope; NULL: the thread is inside of nothing */
-    struct hold *reentries;                    /* unused reentries (epoch_record.h), linked by outer */
+    struct hold *scope;      /* the innermost scope; NULL: the thread is inside of nothing */
+    struct hold *reentries;  /* unused reentries (epoch_record.h), linked by outer */
+    struct hold *left;       /* the hold that it left last with something, perhaps another's by now; NULL: none */
+    struct heap *idle_heaps; /* empty heaps for the scopes that go over to slabs, linked by next_idle */
     struct hold *remembered[REMEMBERED_HOLDS]; /* the hold that it had last, by index of the epoch, maybe of another */
     uint32_t paused;                           /* pauses not yet resumed; above 0, plain malloc lands in the process */
     uint32_t warm_count;                       /* the number of warm epochs */

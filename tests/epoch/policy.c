@@ -379,9 +379,9 @@ static void reclaim_gives_back_a_drained_epoch(void)
 static void close_recycles_and_leaves_reclaiming_to_the_policy(void)
 {
     tslab_free(tslab_malloc(1));
-    const struct total_figures before = process_stats();
     const tslab_epoch epoch = opened_as("kept", TSLAB_POLICY_RELEASE);
     (void)fill_up(epoch, BIG / 4);
+    const struct total_figures before = process_stats();
     struct tslab_epoch_report report;
     STATUS(tslab_epoch_close(epoch, 0, &report), TSLAB_OK);
     const struct total_figures after = process_stats();

@@ -380,7 +380,7 @@ void verify_epoch_at_rest(struct epoch *epoch)
     const enum epoch_state state = epoch_word_state(word);
     uint64_t held = state == EPOCH_OPEN ? 1 : 0;
     for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
-        const struct heap *heap = load_acquire(&hold->kept_heap);
+        const struct heap *heap = load_acquire(&hold->heap);
         held += load_plain(&hold->holder) != HOLD_TAKEN;
         if (heap != NULL) {
             verify_heap(heap);
@@ -640,8 +640,8 @@ static void verify_often(struct thread *self)
     verify_heap(&self->heap);
     for (const struct hold *hold = self->scope; hold != NULL; hold = hold->outer) {
         verify_cursor(&hold->real->cursor);
-        if (hold->real->heap != NULL) {
-            verify_heap(hold->real->heap);
+        if (load_plain(&hold->real->heap) != NULL) {
+            verify_heap(load_plain(&hold->real->heap));
         }
     }
     if (operations / OPERATIONS % ROUNDS == 0) {

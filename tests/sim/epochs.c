@@ -26,7 +26,7 @@ const struct heap *epochs_heap(unsigned n)
         const struct epoch *epoch = epochs_record(id);
         const struct hold *hold = epoch == NULL ? NULL : load_plain(&epoch->holds);
         for (; hold != NULL; hold = hold_next(hold)) {
-            const struct heap *heap = load_plain(&hold->kept_heap);
+            const struct heap *heap = load_plain(&hold->heap);
             if (heap != NULL && n-- == 0) {
                 return heap;
             }
@@ -364,7 +364,7 @@ static void alloc_by_name(struct thread *thread, int actor, uint64_t value, size
 static void alloc_in_chunk(struct thread *thread, int actor, size_t bytes)
 {
     struct hold *hold = thread->scope == NULL ? NULL : thread->scope->real;
-    if (hold == NULL || hold->heap != NULL) {
+    if (hold == NULL || load_plain(&hold->heap) != NULL) {
         return;
     }
     struct flight *flight = world_take_off(actor, NULL);

@@ -2,6 +2,7 @@
 
 #include "common/metadata.h"
 #include "common/option.h"
+#include "epoch/scope.h"
 #include "fast.h"
 #include "malloc/alloc.h"
 #include "malloc/fast.h"
@@ -250,6 +251,7 @@ void world_set_up(const struct world_start *start)
     world_follow(BUILDER, start->setup);
     /* The builder goes. Its record waits for another thread. */
     front_current = &front_none;
+    scope_leave_all(world_records[BUILDER]);
     thread_close(world_records[BUILDER]);
     for (uint32_t unit = 1; unit < UNITS_MAX; unit++) {
         world.seen[unit] = load_plain(&arena.runs[unit].word);

@@ -10,6 +10,7 @@
 #include "malloc/current_thread.h"
 #include "malloc/fast.h"
 #include "malloc/object.h"
+#include "space/depot.h"
 
 static size_t units_of_chunks(void)
 {
@@ -349,6 +350,35 @@ static void a_warm_record_keeps_its_chunk(const void *unused)
     }
 }
 
+/* Epochs that stay open, in which much was allocated and all of it freed: what they had serves others, but for what the
+ * thread left last. */
+static void open_epochs_without_objects_have_nothing(const void *unused)
+{
+    enum { EPOCHS = 8, OBJECTS = 100, SIZE = 4000 };
+    static void *objects[OBJECTS];
+    struct thread *const thread = current_thread_get();
+    uint32_t most = 0;
+    for (unsigned i = 0; i < EPOCHS; i++) {
+        const uint64_t epoch = opened();
+        for (unsigned wave = 0; wave < 3; wave++) {
+            entered(thread, epoch);
+            for (unsigned k = 0; k < OBJECTS; k++) {
+                objects[k] = allocated(thread, epoch, SIZE - k);
+            }
+            CHECK(wave == 0 || thread->scope->heap != NULL);
+            for (unsigned k = 0; k < OBJECTS; k++) {
+                fast_free(objects[k]);
+            }
+            left(thread, epoch);
+        }
+        most = i == 0 ? counter_get(&depot.units[RUN_USED]) : most;
+    }
+    CHECK_SAY(counter_get(&depot.units[RUN_USED]) <= most + CHUNK_UNITS, "from %u to %u units", most,
+              (unsigned)counter_get(&depot.units[RUN_USED]));
+    scope_leave_all(thread);
+    CHECK(units_of_chunks() == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +392,7 @@ int main(void)
         IN_A_CHILD(where_plain_malloc_lands),
         IN_A_CHILD(an_inner_scope_advances),
         IN_A_CHILD(a_warm_record_keeps_its_chunk),
+        IN_A_CHILD(open_epochs_without_objects_have_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,2 +1,2 @@
 # epoch/ending.c: who closes does not look for idle holds once the word says CLOSED: who left since the first look is not seen.
-s/hold_empty_idle(epoch) + 1;/1;/
+s/hold_empty_idle(thread, epoch) + 1;/1;/
