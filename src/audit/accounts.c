@@ -322,10 +322,8 @@ static uint64_t add_cached(struct accounts *accounts, struct use_tally *tally)
         uint64_t *const bare = &tally->bare_bytes[c];
         struct class_held held;
         accounts_held(c, &held);
-        invariant(!class_geometry[c].shares_lines || exchanged == 0);
         *bare = max_size(*bare, held.magazine_untouched);
         cached += add_bare(&accounts->magazines, held.magazine * size, bare);
-        cached += add_bare(&accounts->stocks, held.stock * size, bare);
         cached += add_bare(&accounts->exchange, exchanged * size, bare);
         cached += add_bare(&accounts->outboxes, held.outbox * size, bare);
         account_add(&accounts->claimed, held.claimed * size, 0);

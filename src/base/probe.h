@@ -15,12 +15,12 @@
 /* Why an operation was slow: the first argument of the probe `slow`. */
 enum slow_reason {
     SLOW_NONE,
-    SLOW_STOCK,     /* malloc: a full tray of the thread's own */
+    SLOW_KEPT,      /* malloc: a full tray of the thread's own */
     SLOW_EXCHANGE,  /* malloc: a full tray of another thread's */
     SLOW_SLAB,      /* malloc: slots out of a slab */
     SLOW_CHUNK,     /* malloc in an epoch: the chunk is full */
     SLOW_LAST,      /* malloc: no memory is left, so caches are emptied */
-    SLOW_HAND_OVER, /* free: the full tray goes to the stock or to the exchange */
+    SLOW_HAND_OVER, /* free: the full tray goes to the exchange, or is kept */
     SLOW_FLUSH,     /* free: slots go back to their slabs */
     SLOW_OUTBOX,    /* free: slots of other heaps' slabs go back together */
     SLOW_SLAB_LOOK, /* free: a slab became partial or empty */

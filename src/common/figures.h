@@ -81,11 +81,9 @@
     X(slabs_attached, COUNT, COUNTER, "partly used slabs that a heap attached")                                       \
     X(refills, COUNT, COUNTER, "times that a batch of slots came from a slab")                                        \
     X(refilled, COUNT, COUNTER, "slots in these batches")                                                             \
-    X(flushes, COUNT, COUNTER, "times that slots of a magazine, a stock or an outbox were given back to slabs")       \
+    X(flushes, COUNT, COUNTER, "times that slots of a magazine or an outbox were given back to slabs")                \
     X(flushed, COUNT, COUNTER, "slots given back by flushes")                                                         \
-    X(stocked, COUNT, COUNTER, "full trays handed to a heap's stock")                                                 \
     X(exchanged, COUNT, COUNTER, "full trays handed to the exchange")                                                 \
-    X(from_stock, COUNT, COUNTER, "full trays taken from a heap's stock")                                             \
     X(from_exchange, COUNT, COUNTER, "full trays taken from the exchange")                                            \
     X(remote_frees, COUNT, COUNTER, "slots freed that the freeing thread may not keep")                               \
     X(harvests, COUNT, COUNTER, "revisit queues that the holder of a list lock worked off")                           \
@@ -97,7 +95,7 @@
     X(size, BYTES, GAUGE, "of a slot")                                                                                \
     CLASS_COUNTS(X)                                                                                                   \
     X(misses, COUNT, COUNTER, "allocations and frees that the magazines alone did not serve")                         \
-    X(slow_paths, COUNT, COUNTER, "refills, flushes and trays handed to the stock, together")                         \
+    X(slow_paths, COUNT, COUNTER, "refills, flushes and trays handed to the exchange, together")                      \
     X(live, COUNT, GAUGE, "objects, allocated and not freed")                                                         \
     X(cached_bytes, BYTES, GAUGE, "free slots in caches of threads")                                                  \
     X(slab_bytes, BYTES, GAUGE, "all slabs of the class")
@@ -171,7 +169,6 @@
     X(live_chunks, LIVE, "objects in chunks of epochs, in multiples of 16 bytes")                                     \
     X(live_large, LIVE, "large objects, each up to the end of its last page")                                         \
     X(magazines, CACHES, "free slots in the magazines of threads")                                                    \
-    X(stocks, CACHES, "free slots in full trays that threads keep")                                                   \
     X(outboxes, CACHES, "free slots that wait to go back to another thread's slabs")                                  \
     X(exchange, CACHES, "free slots in full trays for any thread")                                                    \
     X(claimed, CACHES,                                                                                                \

@@ -59,7 +59,7 @@ enum option_when { ANY_TIME, AT_START, FOR_TESTS };
       "a thread of the library gives memory back while the program is idle: 0 never, 1 when a program on the drop-in " \
       "has two threads or more, 2 always")                                                                             \
     X(CACHE_BYTES, cache_bytes, KIND_NUMBER, 0, 0, TIB, "bytes", ANY_TIME,                                             \
-      "limit on all thread caches together; 0: 64 MiB, or an eighth of the memory in use if that is more")             \
+      "limit on all thread caches together; 0: 128 MiB, or an eighth of the memory in use if that is more")            \
     X(HUGE_PAGES, huge_pages, KIND_CHOICE, HUGE_PAGES_ADAPTIVE, 0, 0, "adaptive, always, never", AT_START,             \
       "which memory may have huge pages; adaptive: where a large program grows")                                       \
     X(STATS, stats, KIND_REPORT, 0, 0, 2, "FORM[,FILE], FORM 0 to 2, FILE up to 255 bytes", ANY_TIME,                  \

@@ -68,10 +68,11 @@ void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, b
     return p;
 }
 
-/* Gives back what the thread and the process cache. In the gate. */
+/* Gives back what the thread and the process cache, and the large runs that other threads keep. In the gate. */
 static void give_back_caches(struct thread *thread)
 {
     heap_empty(&thread->heap);
+    thread_flush_others(thread);
     exchange_tick(true);
     (void)resting_look(UINT64_MAX);
     scope_drop_left(thread);

@@ -57,7 +57,7 @@ void stats_class_counted(unsigned class, struct class_figures *figures)
     *figures = (struct class_figures){
         .size = geometry->size,
         CLASS_COUNTS(FROM_SUMS).misses = class_sums_misses(&sums),
-        .slow_paths = sums.refills + sums.flushes + sums.stocked,
+        .slow_paths = sums.refills + sums.flushes + sums.exchanged,
         .live = not_below_zero(sums.allocations, sums.frees),
         .cached_bytes = sums.cached * geometry->size,
         .slab_bytes = not_below_zero(sums.slabs_new, sums.slabs_recycled) * geometry->units << UNIT_SHIFT,
@@ -225,7 +225,7 @@ static void add_slabs(struct class_figures *figures, unsigned class)
     for (struct census_run run = { .first = 0 }; census_next(&run);) {
         used += run.kind == CENSUS_SLAB && run.class == class ? count_slab(figures, &run) : 0;
     }
-    const uint64_t cached = held.magazine + held.stock + held.outbox + exchange_slots(class) + held.claimed;
+    const uint64_t cached = held.magazine + held.outbox + exchange_slots(class) + held.claimed;
     figures->cached_bytes = cached * size;
     invariant(figures->slabs_full + figures->slabs_empty <= figures->slabs_net);
     figures->slabs_partial = figures->slabs_net - figures->slabs_full - figures->slabs_empty;

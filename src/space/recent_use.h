@@ -1,6 +1,6 @@
 /* Recent use, over the last two windows: peak use, its largest rise, how much freed memory was allocated again (the
- * maximum and the sum), and how much purged memory was needed again. The purger (reclaim.h) and the stocks (stock.h, in
- * bytes) keep as much free memory as the program is likely to reuse.
+ * maximum and the sum), and how much purged memory was needed again. The purger (reclaim.h) keeps as much free memory
+ * as the program is likely to reuse.
  *
  * Time is cut into windows, here of purge_delay_ms. "Lately" is this window and the one before, unless there was a long
  * pause. When a window ends, a half of what was missed is forgotten.

@@ -6,7 +6,7 @@
 #include "space/depot.h"
 #include "space/limit.h"
 
-enum { BUDGET_BYTES = 64 * 1024 * 1024, BUDGET_SHIFT = 3, SHARE_CLASSES = 16, HOT_SHIFT = 2, HOT_USED_SHIFT = 3 };
+enum { BUDGET_BYTES = 128 * 1024 * 1024, BUDGET_SHIFT = 3, HOT_SHIFT = 2, HOT_USED_SHIFT = 3 };
 
 static atomic_size_t taken_bytes;
 
@@ -18,12 +18,6 @@ static size_t cache_budget_most(void)
         return 0;
     }
     return option != 0 ? option - (option >> HOT_SHIFT) : max_size(BUDGET_BYTES, in_use >> BUDGET_SHIFT);
-}
-
-size_t cache_budget_share(uint32_t threads)
-{
-    const size_t most = cache_budget_most();
-    return cache_budget_taken() < most / 2 ? SIZE_MAX : most / max_size(threads, 1) / SHARE_CLASSES;
 }
 
 bool cache_budget_is_set(void)
@@ -43,22 +37,23 @@ uint32_t cache_budget_hot(uint32_t threads)
     return (uint32_t)min_size(option != 0 ? share : max_size(share, HOT_UNITS_MIN), HOT_UNITS);
 }
 
-bool cache_budget_has(size_t bytes)
+bool cache_budget_has(uint32_t threads, size_t heap_bytes, size_t bytes)
+{
+    const size_t most = cache_budget_most();
+    const size_t share = most / 2 / max_size(threads, 1);
+    invariant(share <= most / 2);
+    return heap_bytes + bytes <= share || cache_budget_taken() + bytes <= most - most / 2 + share;
+}
+
+bool cache_budget_has_beside(size_t bytes)
 {
     return cache_budget_taken() + bytes <= cache_budget_most();
 }
 
-void cache_budget_take(size_t bytes)
+void cache_budget_change(size_t bytes)
 {
     const size_t before = fetch_add_relaxed(&taken_bytes, bytes);
-    invariant(before + bytes >= before);
-    (void)before;
-}
-
-void cache_budget_put(size_t bytes)
-{
-    const size_t before = fetch_sub_relaxed(&taken_bytes, bytes);
-    invariant(before >= bytes);
+    invariant(before + bytes < SIZE_MAX / 2);
     (void)before;
 }
 

@@ -1,29 +1,87 @@
-/* A stack of trays for each class, each under a lock of its own. Threads that put at the same time may exceed a bound
- * by a tray each. */
+/* A stack of trays for each class, each under a lock of its own. The sums over all classes are atomic, and a little
+ * late (heap.c). Threads that put at the same time may exceed the bound by a tray each. */
 #include "thread/exchange.h"
 
+#include "common/option.h"
 #include "os/fatal.h"
+#include "os/os.h"
 #include "space/depot.h"
+#include "space/limit.h"
+#include "space/reclaim.h"
 #include "thread/cache_budget.h"
 #include "thread/flush.h"
 
 enum {
-    EXCHANGE_BYTES = 1024 * 1024, /* the bytes of a class that may wait here */
-    EXCHANGE_SLOTS_MIN = 16,      /* a class of large slots may have this many, however many bytes they are */
-    EXCHANGE_TIMES = 4            /* a class drains when the slots without room are this many times what may wait */
+    LOOK_MS = 250,              /* the length of a window, and between two looks */
+    WAITING_SHIFT = 5,          /* this fraction of the bytes in use may wait in any case */
+    WAITING_LEAST = 512 * 1024, /* and so many bytes */
+    WAITING_FIRST = 64 * 1024,  /* bytes of a class at first. While no more waits in all, unordered slots come in */
+    SLOTS_FIRST = 16,           /* and of a class of large slots so many */
+    UNKEPT_MOST = 64 << 20,     /* all that may wait where there is no keeper */
+    DRAINS_FROM = 4,            /* a class drains when this many times what may wait found no room */
+    STEP_TRAYS = 2,             /* the most that a slow operation gives back */
 };
 
 struct exchange exchanges[CLASS_LIMIT] = { [0 ... CLASS_LIMIT - 1] = { .lock = LOCK_INIT(RANK_EXCHANGE) } };
 
+/* Of all classes. */
+static struct {
+    _Alignas(CACHE_LINE) atomic_u64 fetched; /* bytes of slots that heaps ever took from slabs of the process */
+    atomic_size_t waiting;                   /* bytes of slots that are here */
+    atomic_u64 events;                       /* trays that came or went */
+    atomic_u64 draining_at;                  /* when the class was used last that goes back as a whole */
+    atomic_u32 draining;                     /* that class; CLASS_NONE: none */
+    atomic_size_t peak, peak_before;         /* the most bytes from slabs that were not here, in two windows */
+} exchange_all;
+
+void exchange_fetched(size_t bytes)
+{
+    (void)fetch_add_relaxed(&exchange_all.fetched, bytes);
+}
+
+/* The bytes of slots that are out of slabs and not here. Heaps count late, so it may look as if fewer were out. */
+static size_t used_bytes(void)
+{
+    const size_t out = depot_out_bytes(), waiting = load_relaxed(&exchange_all.waiting);
+    return out > waiting ? out - waiting : 0;
+}
+
+/* Returns the most that was in use in this window and in the one before. */
+static size_t note_used(size_t used)
+{
+    if (used > load_relaxed(&exchange_all.peak)) {
+        store_relaxed(&exchange_all.peak, used);
+    }
+    return max_size(load_relaxed(&exchange_all.peak), load_relaxed(&exchange_all.peak_before));
+}
+
+/* Whether so many bytes may wait. Where the option sets the budget of all caches, they count there. */
+static bool may_wait(size_t bytes, bool is_unordered)
+{
+    const size_t used = used_bytes(), below = note_used(used) - used;
+    const size_t beside = max_size(used >> WAITING_SHIFT, WAITING_LEAST);
+    const size_t again = load_plain(&reclaim_is_kept) != 0 ? below : min_size(below, UNKEPT_MOST);
+    const size_t most = is_unordered ? WAITING_FIRST : again + beside;
+    const bool is_eager = option_choice(OPTION_PURGE) == PURGE_EAGER;
+    return bytes <= most && !is_eager && !limit_presses() && (!cache_budget_is_set() || cache_budget_has_beside(bytes));
+}
+
+/* The slots of a class that may wait. */
 static size_t slots_most(unsigned class)
 {
-    return max_size(EXCHANGE_SLOTS_MIN, EXCHANGE_BYTES / class_geometry[class].size);
+    return load_relaxed(&exchanges[class].most) + max_size(SLOTS_FIRST, WAITING_FIRST / class_geometry[class].size);
+}
+
+bool exchange_is_draining(unsigned class)
+{
+    const struct exchange *const exchange = &exchanges[class];
+    return load_relaxed(&exchange->refused) > load_relaxed(&exchange->refused_before) + DRAINS_FROM * slots_most(class);
 }
 
 static struct exchange *exchange_lock(unsigned class)
 {
     struct exchange *const exchange = &exchanges[class];
-    invariant(class != CLASS_NONE && class < CLASS_LIMIT && !class_geometry[class].shares_lines);
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT);
     lock_acquire(&exchange->lock);
     return exchange;
 }
@@ -39,51 +97,93 @@ static struct tray *pop(struct tray **list)
     struct tray *const tray = *list;
     if (tray != NULL) {
         *list = tray->next;
+        tray->next = NULL;
     }
     return tray;
 }
 
-static bool is_draining(unsigned class)
+static void note_event(struct exchange *exchange)
 {
-    return load_relaxed(&exchanges[class].refused) > (uint64_t)EXCHANGE_TIMES * slots_most(class);
+    const uint64_t now = load_relaxed(&exchange_all.events) + 1; /* two events at once may have one number */
+    store_relaxed(&exchange_all.events, now);
+    store_relaxed(&exchange->used_at, now);
+}
+
+static void note_refused(struct exchange *exchange, uint32_t slots)
+{
+    if (load_relaxed(&exchange->refused) == 0) {
+        store_relaxed(&exchange->refused_at, load_relaxed(&exchange_all.fetched));
+    }
+    (void)fetch_add_relaxed(&exchange->refused, slots);
+}
+
+/* A class has to be refilled from slabs, which may have got slots back that found no room here. */
+static void learn(struct exchange *exchange)
+{
+    const uint64_t refused = load_relaxed(&exchange->refused);
+    if (refused == 0) {
+        return;
+    }
+    const uint64_t between = load_relaxed(&exchange_all.fetched) - load_relaxed(&exchange->refused_at);
+    if (!load_relaxed(&exchange->is_unordered) && between <= note_used(used_bytes())) {
+        store_relaxed(&exchange->most, (uint32_t)min_size(load_relaxed(&exchange->most) + refused, UINT32_MAX / 2));
+    }
+    store_relaxed(&exchange->refused_before, 0);
+    store_relaxed(&exchange->refused, 0);
+}
+
+static size_t tray_slot_bytes(const struct tray *tray, unsigned class)
+{
+    return (size_t)tray->count * class_geometry[class].size;
+}
+
+bool exchange_keep(unsigned class, struct tray *tray)
+{
+    const size_t bytes = tray_slot_bytes(tray, class);
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT && bytes != 0 && tray->count <= tray->length);
+    const bool is_unordered = flush_is_unordered(class, tray_places(tray) + 1, tray->count);
+    const bool may = may_wait(load_relaxed(&exchange_all.waiting) + bytes, is_unordered);
+    if (may) {
+        (void)fetch_add_relaxed(&exchange_all.waiting, bytes);
+    } else {
+        note_refused(&exchanges[class], tray->count);
+    }
+    store_relaxed(&exchanges[class].is_unordered, is_unordered);
+    return may;
+}
+
+void exchange_unkeep(unsigned class, const struct tray *tray)
+{
+    const size_t bytes = tray_slot_bytes(tray, class), before = fetch_sub_relaxed(&exchange_all.waiting, bytes);
+    invariant(tray->count != 0 && before >= bytes);
+    (void)before;
 }
 
 bool exchange_put(unsigned class, struct tray *tray, struct tray **empty)
 {
+    struct exchange *const exchange = &exchanges[class];
     *empty = NULL;
     invariant(tray->count != 0 && tray->count <= tray->length);
-    if (is_draining(class) || load_relaxed(&exchanges[class].slots) + tray->count > slots_most(class)) {
-        (void)fetch_add_relaxed(&exchanges[class].refused, tray->count);
+    if (exchange_is_draining(class) || load_relaxed(&exchange->slots) + tray->count > slots_most(class) ||
+        !may_wait(load_relaxed(&exchange_all.waiting), false)) {
+        note_refused(exchange, tray->count);
         return false;
     }
-    const uint32_t counting = cache_budget_is_set() ? tray->count : 0;
-    if (counting != 0) {
-        const size_t bytes = (size_t)counting * class_geometry[class].size;
-        if (!cache_budget_has(bytes)) {
-            return false;
-        }
-        cache_budget_take(bytes);
-    }
-    struct exchange *const exchange = exchange_lock(class);
+    (void)exchange_lock(class);
     invariant((exchange->trays == NULL) == (counter_get(&exchange->slots) == 0));
-    exchange->counted += counting;
     push(&exchange->trays, tray);
     counter_add(&exchange->slots, tray->count);
+    exchange->peak = (uint32_t)max_size(exchange->peak, counter_get(&exchange->slots));
+    note_event(exchange);
     *empty = pop(&exchange->empties);
     lock_release(&exchange->lock);
     return true;
 }
 
-static struct tray *take_locked(struct exchange *exchange, unsigned class)
+static struct tray *take_locked(struct exchange *exchange)
 {
     struct tray *const tray = pop(&exchange->trays);
     if (tray != NULL) {
-        invariant(exchange->counted <= counter_get(&exchange->slots));
-        const uint32_t slots = (uint32_t)min_size(exchange->counted, tray->count);
-        if (slots != 0) {
-            cache_budget_put((size_t)slots * class_geometry[class].size);
-            exchange->counted -= slots;
-        }
         invariant(counter_get(&exchange->slots) >= tray->count);
         counter_sub(&exchange->slots, tray->count);
         exchange->least = (uint32_t)min_size(exchange->least, counter_get(&exchange->slots));
@@ -91,41 +191,94 @@ static struct tray *take_locked(struct exchange *exchange, unsigned class)
     return tray;
 }
 
-struct tray *exchange_drain(unsigned class)
+struct tray *exchange_take(unsigned class, struct tray **spare)
 {
-    if (!is_draining(class) || load_relaxed(&exchanges[class].slots) == 0) {
+    if (load_relaxed(&exchanges[class].slots) == 0) {
+        learn(&exchanges[class]);
         return NULL;
     }
     struct exchange *const exchange = exchange_lock(class);
-    struct tray *const tray = take_locked(exchange, class);
-    lock_release(&exchange->lock);
-    return tray;
-}
-
-/* Leaves an empty tray, if there is one. */
-static void leave_spare(struct exchange *exchange, struct tray **spare)
-{
-    if (*spare != NULL) {
+    struct tray *const tray = take_locked(exchange);
+    store_relaxed(&exchange->refused_before, load_relaxed(&exchange->refused));
+    note_event(exchange);
+    if (tray != NULL && *spare != NULL) {
         push(&exchange->empties, *spare);
         *spare = NULL;
     }
+    lock_release(&exchange->lock);
+    if (tray != NULL) {
+        exchange_unkeep(class, tray);
+    }
+    return tray;
 }
 
-struct tray *exchange_take(unsigned class, struct tray **spare)
+/* Gives trays back to their slabs, and empty ones to the pool. */
+static void give_back(unsigned class, struct tray *trays, struct tray *empties)
 {
-    if (load_relaxed(&exchanges[class].refused) != 0) {
-        store_relaxed(&exchanges[class].refused, 0);
+    struct tray *tray;
+    while ((tray = pop(&trays)) != NULL) {
+        flush_slots(class, tray_places(tray) + 1, tray->count);
+        (void)fetch_sub_relaxed(&depot_usage.out_bytes, tray_slot_bytes(tray, class));
+        exchange_unkeep(class, tray);
+        tray_put(tray);
     }
-    if (load_relaxed(&exchanges[class].slots) == 0) {
-        return NULL;
+    while ((tray = pop(&empties)) != NULL) {
+        tray_put(tray);
     }
+}
+
+/* The class of which trays go back: one that was chosen, until it is used again, or that which was used least lately.
+ * CLASS_NONE: nothing waits. */
+static unsigned class_to_drain(void)
+{
+    unsigned class = load_relaxed(&exchange_all.draining);
+    uint64_t used_at = load_relaxed(&exchange_all.draining_at);
+    invariant(class < CLASS_LIMIT);
+    if (load_relaxed(&exchanges[class].slots) != 0 && load_relaxed(&exchanges[class].used_at) == used_at) {
+        return class;
+    }
+    class = CLASS_NONE;
+    used_at = UINT64_MAX;
+    const bool is_enough = may_wait(load_relaxed(&exchange_all.waiting), false);
+    for (unsigned c = 1; !is_enough && c < CLASS_LIMIT; c++) {
+        if (load_relaxed(&exchanges[c].slots) != 0 && load_relaxed(&exchanges[c].used_at) < used_at) {
+            class = c;
+            used_at = load_relaxed(&exchanges[c].used_at);
+        }
+    }
+    store_relaxed(&exchange_all.draining, class);
+    store_relaxed(&exchange_all.draining_at, used_at);
+    return class;
+}
+
+/* Gives a tray of a class back. */
+static void give_one_back(unsigned class)
+{
     struct exchange *const exchange = exchange_lock(class);
-    struct tray *const tray = take_locked(exchange, class);
-    if (tray != NULL) {
-        leave_spare(exchange, spare);
-    }
+    struct tray *const tray = take_locked(exchange);
     lock_release(&exchange->lock);
-    return tray;
+    invariant(tray == NULL || tray->count <= tray->length);
+    if (tray != NULL) {
+        give_back(class, tray, NULL);
+    }
+}
+
+void exchange_drain(unsigned class)
+{
+    if (load_relaxed(&exchanges[class].slots) != 0 && exchange_is_draining(class)) {
+        give_one_back(class);
+    }
+}
+
+void exchange_step(void)
+{
+    for (unsigned i = 0; i < STEP_TRAYS && load_relaxed(&exchange_all.waiting) != 0; i++) {
+        const unsigned class = class_to_drain();
+        if (class == CLASS_NONE) {
+            return;
+        }
+        give_one_back(class);
+    }
 }
 
 uint32_t exchange_slots(unsigned class)
@@ -140,53 +293,48 @@ const struct tray *exchange_first(unsigned class)
 }
 
 /* Gives back one class down to `least` slots. */
-static void give_back(unsigned class, bool all)
+static void look_at(unsigned class, bool all)
 {
     struct tray *surplus = NULL;
     struct exchange *const exchange = exchange_lock(class);
     uint32_t n = all ? counter_get(&exchange->slots) : exchange->least;
     while (exchange->trays != NULL && n >= exchange->trays->count) {
-        struct tray *const tray = take_locked(exchange, class);
+        struct tray *const tray = take_locked(exchange);
         n -= tray->count;
         push(&surplus, tray);
     }
-    struct tray *empties = exchange->empties;
+    struct tray *const empties = exchange->empties;
     exchange->empties = NULL;
     invariant(!all || exchange->trays == NULL);
     invariant((exchange->trays == NULL) == (counter_get(&exchange->slots) == 0));
-    exchange->least = counter_get(&exchange->slots);
+    if (exchange->peak < load_relaxed(&exchange->most) / 4) {
+        store_relaxed(&exchange->most, load_relaxed(&exchange->most) / 2);
+    }
+    exchange->least = exchange->peak = counter_get(&exchange->slots);
     lock_release(&exchange->lock);
-    struct tray *tray;
-    while ((tray = pop(&surplus)) != NULL) {
-        (void)fetch_sub_relaxed(&depot_usage.out_bytes, (size_t)tray->count * class_geometry[class].size);
-        flush_slots(class, tray_places(tray) + 1, tray->count);
-        tray_put(tray);
-    }
-    while ((tray = pop(&empties)) != NULL) {
-        tray_put(tray);
-    }
+    give_back(class, surplus, empties);
 }
 
 bool exchange_look(uint64_t now_ms)
 {
-    enum { LOOK_MS = 250 };
     static atomic_u64 looked_ms;
-    bool has_some = false;
-    if (now_ms - load_relaxed(&looked_ms) >= LOOK_MS) {
+    const uint64_t passed_ms = now_ms - load_relaxed(&looked_ms);
+    if (passed_ms >= LOOK_MS) {
+        const size_t used = used_bytes();
         store_relaxed(&looked_ms, now_ms);
+        store_relaxed(&exchange_all.peak_before,
+                      passed_ms >= (uint64_t)4 * LOOK_MS ? used : max_size(load_relaxed(&exchange_all.peak), used));
+        store_relaxed(&exchange_all.peak, used);
         exchange_tick(false);
     }
-    for (unsigned c = 1; c < CLASS_LIMIT && !has_some; c++) {
-        has_some = exchange_slots(c) != 0;
-    }
-    return has_some;
+    return load_relaxed(&exchange_all.waiting) != 0;
 }
 
 void exchange_tick(bool all)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        if (!class_geometry[c].shares_lines && (all || load_relaxed(&exchanges[c].slots) != 0)) {
-            give_back(c, all);
+        if (all || load_relaxed(&exchanges[c].slots) + load_relaxed(&exchanges[c].most) != 0) {
+            look_at(c, all);
         }
     }
 }

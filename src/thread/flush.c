@@ -113,6 +113,24 @@ bool flush_mixes_slabs(unsigned class, void *const *slots, size_t n)
     return turns >= TURNS_FROM * slabs;
 }
 
+bool flush_is_unordered(unsigned class, void *const *slots, size_t n)
+{
+    enum { SLOTS_LOOKED = 32, TURNS_MOST = 4 };
+    char *const *const at = (char *const *)slots;
+    const unsigned looked = (unsigned)min_size(n, SLOTS_LOOKED);
+    const ptrdiff_t reach = (ptrdiff_t)class_geometry[class].size * WORD_SLOTS;
+    unsigned near = 0, turns = 0;
+    bool was_down = false;
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT && n != 0);
+    for (unsigned i = 1; i < looked; i++) {
+        const ptrdiff_t distance = at[i] - at[i - 1];
+        near += distance < reach && distance > -reach;
+        turns += (distance < 0) != was_down;
+        was_down = distance < 0;
+    }
+    return near * 2 >= looked && turns > TURNS_MOST;
+}
+
 void flush_slots(unsigned class, void *const *slots, size_t n)
 {
     if (flush_mixes_slabs(class, slots, n)) {

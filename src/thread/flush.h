@@ -18,4 +18,8 @@ void flush_slots(unsigned class, void *const *slots, size_t n);
  * they are few, or a slab of the class has few slots. */
 bool flush_mixes_slabs(unsigned class, void *const *slots, size_t n);
 
+/* Whether neighbours among these tend to lie in one word of a slab, but neither upwards nor downwards. Such slots go
+ * back to their slabs at little cost, many by one operation, and come out in the order of addresses. */
+bool flush_is_unordered(unsigned class, void *const *slots, size_t n);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "common/metadata.h"
 #include "common/option.h"
+#include "common/trace.h"
 #include "os/os.h"
 #include "slab/epoch_record.h"
 #include "slab/holes.h"
@@ -69,7 +70,6 @@ void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, str
     heap->gate = gate;
     heap->epoch = epoch;
     heap->affinity = affinity;
-    stock_start(&heap->stock, option_get(OPTION_MAGAZINES) != 0);
     front_start(&heap->front);
     heap_retag(heap);
 }
@@ -133,7 +133,7 @@ static struct traffic heap_traffic(const struct heap *heap, unsigned class)
 
 static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
 {
-    return slots + counter_get(&hc->stock.slots) + counter_get(&hc->outbox_slots) + bit_count(load_plain(&hc->claimed));
+    return slots + counter_get(&hc->kept_slots) + counter_get(&hc->outbox_slots) + bit_count(load_plain(&hc->claimed));
 }
 
 /* The pages of n slots side by side that were never touched. Where pages are no parts of slots, those at the ends may
@@ -157,8 +157,7 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
     const uint64_t fresh = owned_get(&hc->fresh);
     const uint64_t left = fresh != UINT64_MAX && fresh > traffic.allocs ? fresh - traffic.allocs : 0;
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && claimed <= WORD_SLOTS);
-    held->magazine += traffic.slots;
-    held->stock += counter_get(&hc->stock.slots);
+    held->magazine += traffic.slots + counter_get(&hc->kept_slots);
     held->outbox += counter_get(&hc->outbox_slots);
     held->claimed += claimed;
     held->magazine_untouched += never_touched(class, min_size(left, traffic.slots));
@@ -187,13 +186,11 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
     sums->refilled += counter_get(&counters->refilled);
     sums->flushes += counter_get(&counters->flushes);
     sums->flushed += counter_get(&counters->flushed);
-    sums->stocked += counter_get(&counters->stocked);
     sums->exchanged += counter_get(&counters->exchanged);
     sums->bypassed += bypassed_allocs + bypassed_frees;
     sums->remote_frees += remote_frees;
     sums->slabs_new += counter_get(&counters->opened);
     sums->slabs_attached += counter_get(&counters->attached);
-    sums->from_stock += counter_get(&counters->from_stock);
     sums->from_exchange += counter_get(&counters->from_exchange);
 }
 
@@ -211,22 +208,26 @@ static size_t slots_bytes(unsigned class, unsigned slots)
 }
 
 /* The slots that a magazine or an outbox may have if it had `before`, which is what it asks for as far as the budget
- * goes. The shortest tray is not filled beyond the thread's share. */
-static unsigned cache_budget_slots(unsigned class, unsigned before, unsigned wanted)
+ * goes, and a few in any case. */
+static unsigned budget_slots(struct heap *heap, unsigned class, unsigned before, unsigned wanted)
 {
-    const size_t share = wanted > TRAY_FIRST ? SIZE_MAX : cache_budget_share(load_relaxed(&heap_live_count));
-    const unsigned slots = (unsigned)min_size(wanted, share / class_geometry[class].size);
+    const unsigned least = (unsigned)min_size(wanted, magazine_limit_least(class));
     invariant(wanted != 0 && before <= TRAY_MOST);
-    return slots > before && cache_budget_has(slots_bytes(class, slots - before)) ? slots
-                                                                                  : (unsigned)max_size(before, 1);
+    if (wanted <= before ||
+        cache_budget_has(load_relaxed(&heap_live_count), heap->limit_bytes, slots_bytes(class, wanted - before))) {
+        return (unsigned)max_size(before, wanted);
+    }
+    heap->is_short = true;
+    return (unsigned)max_size(before, least);
 }
 
-static void change_budget(unsigned class, unsigned before, unsigned now)
+static void change_budget(struct heap *heap, unsigned class, unsigned before, unsigned now)
 {
-    if (now > before) {
-        cache_budget_take(slots_bytes(class, now - before));
-    } else if (now < before) {
-        cache_budget_put(slots_bytes(class, before - now));
+    if (before != now) {
+        const size_t bytes = slots_bytes(class, now) - slots_bytes(class, before);
+        heap->limit_bytes += bytes;
+        cache_budget_change(bytes);
+        invariant(heap->limit_bytes <= cache_budget_taken());
     }
 }
 
@@ -234,7 +235,7 @@ static void change_budget(unsigned class, unsigned before, unsigned now)
 static void set_magazine(struct heap *heap, unsigned class, void **places, unsigned limit, unsigned slots)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    change_budget(class, m->limit, limit);
+    change_budget(heap, class, m->limit, limit);
     magazine_set(m, places, limit, slots);
     owned_set(&heap_class_of(heap, class)->fresh, UINT64_MAX);
 }
@@ -246,7 +247,7 @@ void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty)
         empty = &heap_class_of(heap, class)->first.tray;
     }
     const unsigned most = (unsigned)min_size(empty->length, magazine_limit_most(class));
-    const unsigned limit = cache_budget_slots(class, heap->front.magazine[class].limit, most);
+    const unsigned limit = budget_slots(heap, class, heap->front.magazine[class].limit, most);
     set_magazine(heap, class, tray_places(empty), (unsigned)min_size(limit, most), 0);
 }
 
@@ -260,7 +261,7 @@ void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
     void **const places = magazine_places(m);
     struct tray *const old = tray_of(places);
     const unsigned n = magazine_slots(m);
-    const unsigned limit = cache_budget_slots(class, m->limit, (unsigned)max_size(m->limit, slots));
+    const unsigned limit = budget_slots(heap, class, m->limit, (unsigned)max_size(m->limit, slots));
     if (limit < slots && limit == m->limit) {
         return;
     }
@@ -284,7 +285,7 @@ bool heap_lengthen_outbox(struct heap *heap, unsigned class)
     struct heap_class *const hc = heap_class_of(heap, class);
     const unsigned most = magazine_limit_most(class), before = hc->outbox_limit;
     const unsigned longer =
-        cache_budget_slots(class, before, (unsigned)min_size(max_size((size_t)before * 2, TRAY_FIRST), most));
+        budget_slots(heap, class, before, (unsigned)min_size(max_size((size_t)before * 2, TRAY_FIRST), most));
     invariant(counter_get(&hc->outbox_slots) == 0 && (hc->outbox == NULL) == (before == 0));
     invariant(longer >= before && longer <= max_size(most, before));
     struct tray *const tray = longer > before ? tray_take(longer) : NULL;
@@ -292,7 +293,7 @@ bool heap_lengthen_outbox(struct heap *heap, unsigned class)
         if (hc->outbox != NULL) {
             tray_put(tray_of(hc->outbox));
         }
-        change_budget(class, before, longer);
+        change_budget(heap, class, before, longer);
         hc->outbox = tray_places(tray);
         hc->outbox_limit = longer;
     }
@@ -306,18 +307,61 @@ void heap_load(struct heap *heap, unsigned class, struct tray *tray)
     const unsigned most = magazine_limit_most(class);
     invariant(magazine_slots(m) == 0 && tray->count != 0);
     struct tray *const old = m->limit == 0 ? NULL : tray_of(magazine_places(m));
-    const unsigned limit = cache_budget_slots(class, m->limit, (unsigned)min_size(tray->length, most));
+    const unsigned limit = budget_slots(heap, class, m->limit, (unsigned)min_size(tray->length, most));
     set_magazine(heap, class, tray_places(tray), (unsigned)min_size(max_size(limit, tray->count), tray->length),
                  tray->count);
     counter_sub(&hc->slots_removed, tray->count);
     if (old == NULL || is_first_tray(heap, class, old)) {
         return;
     }
-    if (hc->spare == NULL && old->length >= most) {
-        hc->spare = old;
+    if (hc->kept == NULL && old->length >= most) {
+        hc->kept = old;
     } else {
         tray_put(old);
     }
+}
+
+bool heap_load_kept(struct heap *heap, unsigned class)
+{
+    struct heap_class *const hc = heap_class_of(heap, class);
+    struct tray *const full = hc->kept;
+    if (counter_get(&hc->kept_slots) == 0) {
+        return false;
+    }
+    trace_slow(SLOW_KEPT, class_geometry[class].size);
+    invariant(full->count == counter_get(&hc->kept_slots));
+    heap_replace_kept(heap, class, NULL);
+    exchange_unkeep(class, full);
+    heap_load(heap, class, full);
+    return true;
+}
+
+void heap_replace_kept(struct heap *heap, unsigned class, struct tray *empty)
+{
+    struct heap_class *const hc = heap_class_of(heap, class);
+    invariant(heap->gate->is_inside && counter_get(&hc->kept_slots) != 0);
+    invariant(empty == NULL || empty->length <= TRAY_MOST);
+    counter_set(&hc->kept_slots, 0);
+    hc->kept = empty;
+}
+
+bool heap_keep(struct heap *heap, unsigned class)
+{
+    struct heap_class *const hc = heap_class_of(heap, class);
+    const struct magazine *const m = &heap->front.magazine[class];
+    const unsigned slots = magazine_slots(m);
+    struct tray *const full = tray_of(magazine_places(m)), *const empty = hc->kept;
+    invariant(heap->gate->is_inside && slots != 0 && !is_first_tray(heap, class, full));
+    invariant(counter_get(&hc->kept_slots) == 0);
+    full->count = slots;
+    if (!exchange_keep(class, full)) {
+        return false;
+    }
+    hc->kept = full;
+    counter_set(&hc->kept_slots, slots);
+    counter_add(&hc->slots_removed, slots);
+    heap_give_empty(heap, class, empty != NULL ? empty : tray_take(magazine_limit_most(class)));
+    return true;
 }
 
 /* Puts the trays of an empty class back into the pool. Its magazine starts short again. */
@@ -325,20 +369,20 @@ static void put_trays(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
     struct heap_class *const hc = heap_class_of(heap, class);
-    invariant(magazine_slots(m) == 0 && counter_get(&hc->outbox_slots) == 0 && hc->stock.trays == NULL);
+    invariant(magazine_slots(m) == 0 && counter_get(&hc->outbox_slots) == 0 && counter_get(&hc->kept_slots) == 0);
     if (m->limit != 0 && !is_first_tray(heap, class, tray_of(magazine_places(m)))) {
         tray_put(tray_of(magazine_places(m)));
     }
-    if (hc->spare != NULL) {
-        tray_put(hc->spare);
-        hc->spare = NULL;
+    if (hc->kept != NULL) {
+        tray_put(hc->kept);
+        hc->kept = NULL;
     }
     if (hc->outbox != NULL) {
         tray_put(tray_of(hc->outbox));
         hc->outbox = NULL;
     }
     set_magazine(heap, class, magazine_none, 0, 0);
-    change_budget(class, hc->outbox_limit, 0);
+    change_budget(heap, class, hc->outbox_limit, 0);
     hc->outbox_limit = 0;
     hc->refill_quarters = 0;
 }
@@ -348,14 +392,20 @@ static void put_trays(struct heap *heap, unsigned class)
 void heap_count_out(struct heap *heap, const struct run *slab, unsigned class, int slots)
 {
     enum { LATE_BYTES = 64 * 1024 };
+    invariant(heap != &heap_none && heap->fetched_bytes < LATE_BYTES);
+    const ptrdiff_t bytes = slots * (ptrdiff_t)class_geometry[class].size;
     invariant(slots != 0 && word_class(load_plain(&slab->word)) == class &&
               word_state(load_plain(&slab->word)) != SLAB_EMPTY);
-    if (word_epoch(load_plain(&slab->word)) == epoch_process.id) {
-        heap->out_bytes += slots * (ptrdiff_t)class_geometry[class].size;
-        if (heap->out_bytes >= LATE_BYTES || heap->out_bytes <= -LATE_BYTES) {
-            (void)fetch_add_relaxed(&depot_usage.out_bytes, (size_t)heap->out_bytes);
-            heap->out_bytes = 0;
-        }
+    if (word_epoch(load_plain(&slab->word)) != epoch_process.id) {
+        return;
+    }
+    heap->out_bytes += bytes;
+    heap->fetched_bytes += bytes > 0 ? (size_t)bytes : 0;
+    if (heap->out_bytes >= LATE_BYTES || heap->out_bytes <= -LATE_BYTES || heap->fetched_bytes >= LATE_BYTES) {
+        (void)fetch_add_relaxed(&depot_usage.out_bytes, (size_t)heap->out_bytes);
+        exchange_fetched(heap->fetched_bytes);
+        heap->out_bytes = 0;
+        heap->fetched_bytes = 0;
     }
 }
 
@@ -368,54 +418,35 @@ static void count_flush(struct heap_class *hc, uint64_t slots)
 /* Flushes slots of one array, which all are of the process or of the heap's epoch. */
 static void flush(struct heap *heap, unsigned class, void *const *slots, uint32_t n)
 {
-    if (n != 0) {
-        heap_count_out(heap, slot_of(slots[0], class).slab, class, -(int)n);
-        flush_slots(class, slots, n);
-        count_flush(heap_class_of(heap, class), n);
-    }
+    invariant(n != 0 && n <= TRAY_MOST && class != CLASS_NONE && class < CLASS_LIMIT);
+    heap_count_out(heap, slot_of(slots[0], class).slab, class, -(int)n);
+    flush_slots(class, slots, n);
+    count_flush(heap_class_of(heap, class), n);
+    exchange_drain(class);
 }
 
-static void flush_tray(struct heap *heap, unsigned class, struct tray *tray)
+static void flush_kept(struct heap *heap, unsigned class)
 {
-    flush(heap, class, tray_places(tray) + 1, tray->count);
-    tray_put(tray);
-}
-
-static void flush_stock(struct heap *heap, unsigned class)
-{
-    struct tray *tray;
-    while ((tray = stock_take(&heap->stock, &heap_class_of(heap, class)->stock, class)) != NULL) {
-        flush_tray(heap, class, tray);
-    }
-}
-
-/* Flushes at most this many trays of a class that drains. When the stock has none, the exchange gives its own. */
-static void drain(struct heap *heap, unsigned class, unsigned trays)
-{
-    for (; trays != 0; trays--) {
-        struct tray *tray = stock_take(&heap->stock, &heap_class_of(heap, class)->stock, class);
-        if (tray == NULL && heap_may_exchange(heap, class)) {
-            tray = exchange_drain(class);
-        }
-        if (tray == NULL) {
-            return;
-        }
-        flush_tray(heap, class, tray);
+    struct heap_class *const hc = heap_class_of(heap, class);
+    const uint32_t slots = counter_get(&hc->kept_slots);
+    if (slots != 0) {
+        flush(heap, class, tray_places(hc->kept) + 1, slots);
+        counter_set(&hc->kept_slots, 0);
+        exchange_unkeep(class, hc->kept);
     }
 }
 
 void heap_flush_magazine(struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = heap_class_of(heap, class);
     const unsigned slots = magazine_slots(m);
     if (slots != 0) {
         flush(heap, class, magazine_places(m) + 1, slots);
         set_magazine(heap, class, magazine_places(m), m->limit, 0);
-        counter_add(&hc->slots_removed, slots);
-        if (stock_drained(&heap->stock, &hc->stock, (size_t)slots * class_geometry[class].size)) {
-            drain(heap, class, 1);
-        }
+        counter_add(&heap_class_of(heap, class)->slots_removed, slots);
+    }
+    if (exchange_is_draining(class)) {
+        flush_kept(heap, class);
     }
 }
 
@@ -452,7 +483,7 @@ void heap_detach_slab(struct heap *heap, unsigned class)
 static void empty_class(struct heap *heap, unsigned class)
 {
     heap_flush_magazine(heap, class);
-    flush_stock(heap, class);
+    flush_kept(heap, class);
     heap_flush_outbox(heap, class);
     heap_detach_slab(heap, class);
     put_trays(heap, class);
@@ -466,8 +497,7 @@ void heap_empty(struct heap *heap)
             empty_class(heap, c);
         }
     }
-    stock_reset_limit(&heap->stock);
-    invariant(heap->stock.bytes == 0 && hot_runs_units(&heap->hot) == 0);
+    invariant(hot_runs_units(&heap->hot) == 0);
 }
 
 void heap_rest(struct heap *heap)
@@ -490,14 +520,12 @@ bool heap_flush_idle(struct heap *heap)
     if (is_idle) {
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
             if (heap_uses(heap, c)) {
-                flush_stock(heap, c);
+                flush_kept(heap, c);
                 heap_detach_slab(heap, c);
             }
         }
-        stock_reset_limit(&heap->stock);
-        invariant(heap->stock.bytes == 0);
     }
-    return heap->stock.bytes != 0 || hot_runs_units(&heap->hot) != 0;
+    return hot_runs_units(&heap->hot) != 0;
 }
 
 /* Gives back the classes and hot runs that were not used between two ticks. */
@@ -517,23 +545,21 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
         hc->idle_operations = sums.allocations + sums.frees;
     }
     hot_runs_flush_idle(&heap->hot);
-    stock_tick(&heap->stock, now_ms, TICK_MS);
     (void)exchange_look(now_ms);
 }
 
-/* When the process weighs more than before, hot runs go back. So do the cached slots of classes that drain, because
- * they keep slabs that would be empty without them. Of each class, only some trays go at once. */
+/* When the process weighs more than before, hot runs go back, and the magazines of classes that drain: they keep slabs
+ * that would be empty without them. */
 static void pay_for_growth(struct heap *heap)
 {
-    enum { PAID_UNITS = 32 /* half a MiB */, PAID_TRAYS = 8 };
+    enum { PAID_UNITS = 32 /* half a MiB */ };
     const size_t weight = counter_get(&depot.units[RUN_USED]) + counter_get(&depot.units[RUN_DIRTY]);
     if (unlikely(weight >= heap->paid_units + PAID_UNITS)) {
         heap->paid_units = weight;
         hot_runs_flush(&heap->hot);
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-            if (stock_is_draining(&heap->stock, &heap_class_of(heap, c)->stock)) {
+            if (heap_uses(heap, c) && exchange_is_draining(c)) {
                 heap_flush_magazine(heap, c);
-                drain(heap, c, PAID_TRAYS);
                 heap_detach_slab(heap, c);
             }
         }
@@ -545,12 +571,14 @@ void heap_operation_end(struct heap *heap)
     invariant(heap->gate->is_inside);
     if (unlikely(++heap->operations % TICK_OPERATIONS == 0) && option_get(OPTION_MAGAZINES) != 0) {
         const uint64_t now_ms = os_now_ms();
-        if (now_ms - heap->tick_ms >= TICK_MS) {
+        if (now_ms - heap->tick_ms >= TICK_MS || heap->is_short) {
             heap->tick_ms = now_ms;
+            heap->is_short = false;
             heap_tick(heap, now_ms);
         }
     }
     pay_for_growth(heap);
+    exchange_step();
     reclaim_tick();
     holes_tick();
     gate_unlock(heap->gate);

@@ -1,20 +1,25 @@
-/* A heap: for every size class a magazine, a stock of full trays, an outbox, and an attached slab.
+/* A heap: for every size class a magazine, an outbox, and an attached slab.
  *
  * At most one thread at a time holds a heap, and it alone writes the heap. Other threads' reports read counts at any
  * time: the words that hold them are atomic, or owned (atomic.h). A report is exact while the holder is at rest. The
  * fast path (fast.h) touches only the magazines. Everything else happens when a magazine is empty (refill.h) or full,
  * or does not accept a slot (overflow.h):
  *
- *   alloc, empty magazine   take a full tray from the stock, or from the exchange; else a batch of slots from the
- *                           attached slab's claimed word; else attach a partial slab; else open a new one
- *   free, full magazine     make it longer while it is short; else hand its tray over to the stock, or to the exchange;
- *                           else flush it to the slabs
+ *   alloc, empty magazine   take a full tray from the exchange; else a batch of slots from the attached slab's claimed
+ *                           word; else attach a partial slab; else open a new one
+ *   free, full magazine     make it longer while it is short; else hand its tray over to the exchange; else flush it to
+ *                           the slabs
+ *
+ * Beside the magazine a heap keeps one tray more of a class, full or empty, so that a program that allocates and frees
+ * in turns does not go to the exchange each time (Bonwick's "previous" magazine). Slots that no other heap may adopt
+ * are not exchanged.
+ *
  *   free, other affinity    put the slot into the outbox, which is flushed when it is full; slots of other epochs go
  *                           straight to their slabs
  *
- * Invariants: the tag of a magazine changes only while the heap is empty. Slots in magazine, stock, outbox, exchange
- * and claimed word are in no bitmap. Only an attached slab has claimed slots. The heap of a hold that is TAKEN is
- * empty.
+ * Invariants: the tag of a magazine changes only while the heap is empty. Slots in magazine, kept tray, outbox,
+ * exchange and claimed word are in no bitmap. Only an attached slab has claimed slots. The heap of a hold that is TAKEN
+ * is empty.
  *
  * Threads: the holder. Each function says whether it runs in the gate or enters it. */
 #ifndef TSLAB_THREAD_HEAP_H
@@ -23,11 +28,11 @@
 #include "base/build.h"
 #include "common/figures.h"
 #include "os/fatal.h"
+#include "os/os.h"
 #include "slab/hot_runs.h"
 #include "slab/partial_list.h"
 #include "thread/gate.h"
 #include "thread/magazine.h"
-#include "thread/stock.h"
 #include "thread/tray.h"
 
 struct hold;
@@ -37,38 +42,35 @@ struct thread;
 struct class_counters {
     atomic_u64 refills;         /* times that a batch of slots was taken from a slab */
     atomic_u64 refilled;        /* slots in these batches */
-    atomic_u64 flushes;         /* times that slots of a magazine, a stock or an outbox were given back to slabs */
+    atomic_u64 flushes;         /* times that slots of a magazine or an outbox were given back to slabs */
     atomic_u64 flushed;         /* slots given back by flushes */
-    atomic_u64 stocked;         /* full trays handed to the stock */
     atomic_u64 exchanged;       /* full trays handed to the exchange */
     atomic_u64 bypassed_allocs; /* slots that went straight from slab to caller: magazines are turned off */
     atomic_u64 bypassed_frees;  /* slots that went straight from caller to slab: magazines are turned off */
     atomic_u64 remote_frees;    /* slots that went to the outbox or to their slab: this heap may not keep them */
     atomic_u64 opened;          /* new slabs */
     atomic_u64 attached;        /* partial slabs taken over */
-    atomic_u64 from_stock;      /* full trays taken from the stock */
     atomic_u64 from_exchange;   /* full trays taken from the exchange */
 };
 
 /* The slots of one class that heaps have, by place, and how many of their bytes have no pages, because they were never
  * handed out. Claimed slots may have none either: the slab knows (pages.h). */
 struct class_held {
-    uint64_t magazine, stock, outbox, claimed;
+    uint64_t magazine, outbox, claimed; /* a kept tray's are in `magazine` */
     uint64_t magazine_untouched;
 };
 
 /* The sums for one class over heaps, and the counts of its lists of partial slabs (partial_list.h). */
 struct class_sums {
     CLASS_COUNTS(FIGURE_MEMBER)
-    uint64_t cached;   /* slots in magazines, stocks, outboxes, the exchange and claimed words */
+    uint64_t cached;   /* slots in magazines, outboxes, the exchange and claimed words */
     uint64_t bypassed; /* slots that went straight from slab to caller or back */
 };
 
 /* The operations of a class that its magazines alone did not serve. */
 static inline uint64_t class_sums_misses(const struct class_sums *sums)
 {
-    return sums->refills + sums->from_stock + sums->from_exchange + sums->flushes + sums->stocked + sums->exchanged +
-           sums->bypassed;
+    return sums->refills + sums->from_exchange + sums->flushes + sums->exchanged + sums->bypassed;
 }
 
 /* The tray that a magazine starts with lies in the heap, and never leaves it. */
@@ -83,8 +85,8 @@ struct heap_class {
     char *claimed_start;      /* the address of that word's first slot */
     bool claimed_fresh;       /* the slots of that word were never handed out, and read as zero */
     uint16_t refill_quarters; /* size of the next refill in quarters of a slot; 0: it is the first one */
-    struct stock_class stock; /* full trays */
-    struct tray *spare;       /* an empty tray for the next one that goes to the stock; NULL: none */
+    struct tray *kept;        /* a tray beside the magazine's, full or empty; NULL: none */
+    atomic_u32 kept_slots;    /* how many slots it has */
     void **outbox;            /* the places of a tray for slots of other heaps' affinity; NULL: none */
     atomic_u32 outbox_slots;  /* how many slots it has */
     uint32_t outbox_limit;    /* how many it takes */
@@ -127,11 +129,13 @@ struct heap {
     uint32_t operations;         /* the number of slow operations */
     uint32_t operations_seen;    /* that number when heap_flush_idle looked last */
     uint64_t tick_ms;            /* the time of the last tick */
-    ptrdiff_t out_bytes;         /* taken from slabs, less what went back, since depot_usage.out_bytes was told last */
+    size_t fetched_bytes;        /* taken from slabs of the process since the last count (heap_count_out), */
+    ptrdiff_t out_bytes;         /* and less what went back */
+    bool is_short;               /* since then a class could not have what it asked of the budget */
+    size_t limit_bytes;          /* of all magazines and outboxes: what counts in the budget of all caches */
     size_t paid_units;           /* what the process weighed when hot runs went last because it grew */
     atomic_u64 resting_since_ms; /* since when the heap rests (resting.h); 0: a thread has it, or it is empty */
     atomic_size_t resting_bytes; /* what it cached then */
-    struct stock stock;
     struct hot_runs hot;
     uint64_t random;        /* the state of the generator for distances between samples (sampling.h); 0: not begun */
     uint64_t large_left;    /* bytes of large blocks before the next sample */
@@ -245,6 +249,16 @@ void heap_lengthen(struct heap *heap, unsigned class, unsigned slots);
  * one that is handed over, or goes back to the pool. In the gate. */
 void heap_load(struct heap *heap, unsigned class, struct tray *tray);
 
+/* Loads the full tray that the heap keeps of a class. False: it keeps none. In the gate. */
+bool heap_load_kept(struct heap *heap, unsigned class);
+
+/* Keeps the full tray of a magazine, which goes on with an empty one. None was kept. False: too much waits
+ * already. In the gate. */
+bool heap_keep(struct heap *heap, unsigned class);
+
+/* The full tray that was kept is another owner's now, and the heap has an empty one for it, or NULL. In the gate. */
+void heap_replace_kept(struct heap *heap, unsigned class, struct tray *empty);
+
 /* Gives a magazine of a class whose tray was handed over an empty one, or, for NULL, the one that lies in the heap. In
  * the gate. */
 void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty);
@@ -263,7 +277,7 @@ void heap_flush_outbox(struct heap *heap, unsigned class);
 void heap_detach_slab(struct heap *heap, unsigned class);
 
 /* Counts slots that were taken from a slab, or, below zero, that are about to go back: what is in use knows those of
- * the process (space/free_runs.h), a little late. */
+ * the process (space/free_runs.h), and so does the exchange, both a little late. */
 void heap_count_out(struct heap *heap, const struct run *slab, unsigned class, int slots);
 
 /* The end of a slow operation: now and then looks for idle classes and memory to reclaim, and leaves the gate. */
@@ -281,13 +295,13 @@ void heap_empty(struct heap *heap);
 /* Gives back what belongs to others or is long: outboxes and hot runs. In the holder's gate. */
 void heap_rest(struct heap *heap);
 
-/* Whether threads may pass slots of the class on by way of the exchange: any thread may adopt them. */
+/* Whether full trays of the class go to the exchange: any thread may adopt the slots, or there is only one. */
 always_inline bool heap_may_exchange(const struct heap *heap, unsigned class)
 {
-    return heap->epoch == &epoch_process && !class_geometry[class].shares_lines;
+    return heap->epoch == &epoch_process && (!class_geometry[class].shares_lines || !os_has_threads());
 }
 
-/* The slots in magazine, stock, outbox and claimed word. Any thread, as with heap_add. */
+/* The slots in magazine, kept tray, outbox and claimed word. Any thread, as with heap_add. */
 uint64_t heap_cached(const struct heap *heap, unsigned class);
 
 #endif

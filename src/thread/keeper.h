@@ -2,9 +2,10 @@
  * process that falls idle keeps what it freed last. program_threads.h says when there is one.
  *
  * While there is something to give back it looks every KEEP_MS: it purges empty runs whose time is over, and empties
- * stocks, hot runs, attached slabs and exchanges that were not used since its last look. When nothing is left, and no
- * slow operation came, it sweeps the slabs for free pages once. Then it sleeps until a slow operation wakes it. Where
- * reports may be asked for while the program runs, by a signal or by other processes, it looks for that each KEEP_MS.
+ * kept trays, hot runs, attached slabs and exchanges that were not used since its last look. When nothing is left, and
+ * no slow operation came, it sweeps the slabs for free pages once. Then it sleeps until a slow operation wakes it.
+ * Where reports may be asked for while the program runs, by a signal or by other processes, it looks for that each
+ * KEEP_MS.
  *
  * It holds `lock` for each step of its work, and a fork takes that lock, so a fork never cuts it off in the middle of
  * something. It touches a thread's heap only with the lock of the thread's gate. It leaves magazines and outboxes

@@ -13,6 +13,8 @@ enum {
     LIMIT_SLOTS = 64,              /* larger ones: so many, up to LIMIT_BYTES */
     LIMIT_BYTES = 260 * 1024,
     LIMIT_SLOTS_MIN = 4,
+    LEAST_BYTES = 8 * 1024, /* without budget, up to LEAST_SLOTS */
+    LEAST_SLOTS = 32,
     BATCH_BYTES = 64 * 1024,
     BATCH_SLOTS_MIN = 4,
     FIRST_BYTES = 8 * 1024, /* above this size, the first refill takes one slot */
@@ -28,6 +30,11 @@ uint16_t magazine_limit_most(unsigned class)
     const size_t size = class_geometry[class].size;
     const size_t small = min_size(LIMIT_BYTES_SMALL / size, TRAY_MOST);
     return (uint16_t)max_size(small, between(LIMIT_SLOTS_MIN, LIMIT_BYTES / size, min_size(LIMIT_SLOTS, TRAY_MOST)));
+}
+
+uint16_t magazine_limit_least(unsigned class)
+{
+    return (uint16_t)between(LIMIT_SLOTS_MIN, LEAST_BYTES / class_geometry[class].size, LEAST_SLOTS);
 }
 
 uint16_t magazine_batch_first(unsigned class)

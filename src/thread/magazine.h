@@ -172,8 +172,10 @@ always_inline void magazine_push(struct magazine *m, void *slot)
     owned_store(&m->top, top + 1);
 }
 
-/* How many slots a magazine of the class holds at most, and how many slots a refill takes at first and at most. */
+/* How many slots a magazine of the class may hold at most, and whatever the budget says, and how many slots a refill
+ * takes at first and at most. */
 uint16_t magazine_limit_most(unsigned class);
+uint16_t magazine_limit_least(unsigned class);
 uint16_t magazine_batch_first(unsigned class);
 uint16_t magazine_batch_most(unsigned class);
 

@@ -13,41 +13,44 @@
 
 #include <errno.h>
 
-/* Hands the full tray of the magazine over, and gives the magazine an empty one. False: neither the stock nor the
- * exchange takes it, or it is the one that lies in the heap.
+/* Makes room for a full tray beside the magazine: the one that is there goes to the exchange. False: the exchange does
+ * not take it.
  *
- * Slots of several threads that are mixed in one tray do not go to the exchange. A thread that took such a tray would
- * touch scattered slots and free them in the same order, so they would stay mixed. Returning them to their slabs sorts
- * them (docs/decisions/remote-frees.md). */
+ * Slots of several threads that are mixed in one tray do not go there. A thread that took such a tray would touch
+ * scattered slots and free them in the same order, so they would stay mixed. Returning them to their slabs sorts them
+ * (docs/decisions/remote-frees.md). */
+static bool exchange_kept(struct heap *heap, unsigned class)
+{
+    struct heap_class *const hc = heap_class_of(heap, class);
+    const uint32_t slots = counter_get(&hc->kept_slots);
+    struct tray *empty = NULL;
+    invariant(slots == 0 || hc->kept->count == slots);
+    if (slots == 0) {
+        return true;
+    }
+    if (!heap_may_exchange(heap, class) || flush_mixes_slabs(class, tray_places(hc->kept) + 1, slots) ||
+        !exchange_put(class, hc->kept, &empty)) {
+        return false;
+    }
+    invariant(empty == NULL || empty->count <= empty->length);
+    counter_add(&hc->counters.exchanged, 1);
+    heap_replace_kept(heap, class, empty);
+    return true;
+}
+
+/* The full tray of the magazine goes on as a whole. False: it has to be flushed. */
 static bool hand_over(struct heap *heap, unsigned class)
 {
-    struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = heap_class_of(heap, class);
-    struct tray *const full = tray_of(magazine_places(m));
-    struct tray *empty = NULL;
-    if (full == &hc->first.tray /* there was no longer one */) {
+    const struct magazine *const m = &heap->front.magazine[class];
+    invariant(heap->gate->is_inside && magazine_is_full(m));
+    if (magazine_places(m) == heap_class_of(heap, class)->first.places /* there was no longer one */) {
         return false;
     }
-    const unsigned slots = magazine_slots(m);
-    invariant(heap->gate->is_inside && slots == m->limit && slots <= full->length);
-    full->count = slots; /* in the exchange the tray is any thread's at once */
-    if (stock_put(&heap->stock, &hc->stock, class, full)) {
-        counter_add(&hc->counters.stocked, 1);
-    } else if (heap_may_exchange(heap, class) && os_has_threads() &&
-               !flush_mixes_slabs(class, tray_places(full) + 1, slots) && exchange_put(class, full, &empty)) {
-        counter_add(&hc->counters.exchanged, 1);
-    } else {
-        return false;
+    const bool is_over = !exchange_is_draining(class) && exchange_kept(heap, class) && heap_keep(heap, class);
+    if (is_over) {
+        trace_slow(SLOW_HAND_OVER, class_geometry[class].size);
     }
-    trace_slow(SLOW_HAND_OVER, class_geometry[class].size);
-    counter_add(&hc->slots_removed, slots);
-    invariant(empty == NULL || empty->count <= empty->length);
-    if (empty == NULL) {
-        empty = hc->spare != NULL ? hc->spare : tray_take(magazine_limit_most(class));
-        hc->spare = NULL;
-    }
-    heap_give_empty(heap, class, empty);
-    return true;
+    return is_over;
 }
 
 /* Makes room in a full magazine. In the gate. */
@@ -61,7 +64,7 @@ static void make_room(struct heap *heap, unsigned class)
     if (limit < most || magazine_places(m) == heap_class_of(heap, class)->first.places) {
         heap_lengthen(heap, class, (unsigned)min_size(max_size((size_t)limit * 2, TRAY_FIRST), most));
     }
-    if (magazine_is_full(m) && !(limit == most && hand_over(heap, class))) {
+    if (magazine_is_full(m) && !hand_over(heap, class)) {
         trace_slow(SLOW_FLUSH, class_geometry[class].size);
         heap_flush_magazine(heap, class);
     }

@@ -157,11 +157,10 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     invariant(n != 0 && n <= limit && magazine_slots(m) == n);
     owned_set(&hc->fresh, hc->claimed_fresh ? heap_handed_out(heap, class) + n : UINT64_MAX);
     hc->refill_quarters = (uint16_t)next_refill_quarters(quarters, class);
-    const bool few = limit < wanted || wanted == 1 || is_crowded();
+    const bool few = wanted == 1 || is_crowded();
     if (min_size(wanted, limit) < ATTACH_FROM && heap->epoch == &epoch_process && few) {
         heap_detach_slab(heap, class);
     }
-    stock_fetched(&heap->stock, (size_t)n * class_geometry[class].size);
     counter_sub(&hc->slots_removed, n);
     counter_add(&hc->counters.refills, 1);
     counter_add(&hc->counters.refilled, n);
@@ -172,11 +171,11 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
 static bool load_exchanged(struct heap *heap, unsigned class)
 {
     struct heap_class *const hc = heap_class_of(heap, class);
-    if (!heap_may_exchange(heap, class)) {
+    if (heap->epoch != &epoch_process) {
         return false;
     }
-    invariant(magazine_slots(&heap->front.magazine[class]) == 0);
-    struct tray *const full = exchange_take(class, &hc->spare);
+    invariant(magazine_slots(&heap->front.magazine[class]) == 0 && counter_get(&hc->kept_slots) == 0);
+    struct tray *const full = exchange_take(class, &hc->kept);
     if (full != NULL) {
         trace_slow(SLOW_EXCHANGE, class_geometry[class].size);
         heap_load(heap, class, full);
@@ -195,16 +194,8 @@ static void *refill(struct heap *heap, unsigned class)
     if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
         return load_plain(&hc->claimed) != 0 || claim_word(heap, class) ? refill_hand_out(heap, class) : NULL;
     }
-    stock_learn(&heap->stock, &hc->stock, (uint32_t)max_size(load_relaxed(&heap_live_count), 1));
-    struct tray *const full = stock_take(&heap->stock, &hc->stock, class);
-    if (full != NULL) {
-        trace_slow(SLOW_STOCK, class_geometry[class].size);
-        heap_load(heap, class, full);
-        counter_add(&hc->counters.from_stock, 1);
-    } else if (!load_exchanged(heap, class) && !refill_from_slab(heap, class)) {
-        return NULL;
-    }
-    return magazine_take(m);
+    const bool is_full = heap_load_kept(heap, class) || load_exchanged(heap, class) || refill_from_slab(heap, class);
+    return is_full ? magazine_take(m) : NULL;
 }
 
 /* There is no memory for the class. The last resort is to give back what this heap caches of other classes, and what

@@ -10,7 +10,7 @@ _Atomic(struct heap *) resting_places[RESTING];
 
 enum { REST_MS = TSLAB_SIM ? 0 : 1000, RESTING_BYTES = 1 << 20 /* that all resting heaps cache together */ };
 
-/* The touched bytes in magazines and stock. */
+/* The touched bytes in magazines. */
 static size_t cached_bytes(const struct heap *heap)
 {
     size_t bytes = 0;
@@ -18,7 +18,7 @@ static size_t cached_bytes(const struct heap *heap)
         struct class_held held = { 0 };
         if (heap_uses(heap, c)) {
             heap_add_held(heap, c, &held);
-            bytes += (held.magazine + held.stock) * class_geometry[c].size - held.magazine_untouched;
+            bytes += held.magazine * class_geometry[c].size - held.magazine_untouched;
         }
     }
     return bytes;

@@ -1,4 +1,4 @@
-/* Resting heaps: a thread that ends leaves its heap whole to one that begins, with its magazines, its stock and its
+/* Resting heaps: a thread that ends leaves its heap whole to one that begins, with its magazines and its
  * attached slabs. Outboxes and hot runs are emptied first. As many heaps rest as there are places, and what they cache
  * together is bounded. One that has rested for a second is emptied by the keeper, or by a slow operation.
  *

@@ -227,6 +227,17 @@ static void close_record(struct thread *thread, bool may_rest)
     }
 }
 
+void thread_flush_others(const struct thread *self)
+{
+    invariant(self->gate.is_inside);
+    for (struct thread *other = load_acquire(&registry.made); other != NULL; other = other->made_before) {
+        if (other != self && lock_try(&other->gate.lock)) {
+            hot_runs_flush(&other->heap.hot);
+            lock_release(&other->gate.lock);
+        }
+    }
+}
+
 void thread_close(struct thread *thread)
 {
     close_record(thread, false);

@@ -122,6 +122,9 @@ struct epoch *thread_take_warm(struct thread *thread);
 void thread_keep_warm(struct thread *thread, struct epoch *epoch);
 void thread_flush_warm(struct thread *thread);
 
+/* Puts the hot runs of all other threads into the depot, but of those that are in a slow operation. In a gate. */
+void thread_flush_others(const struct thread *self);
+
 /* Empties a record of a thread that is inside of nothing. Then makes it idle, or, if it is the last, ends the lending.
  */
 void thread_close(struct thread *thread);

@@ -6,7 +6,7 @@
  * can be looked at without a test whether there is one.
  *
  * Trays come from a pool, in lengths of powers of two, and go back to it. The pool's memory stays in the process
- * (metadata.h). A full tray changes hands by its pointer: from a magazine to a stock, to an exchange, and back.
+ * (metadata.h). A full tray changes hands by its pointer: from a magazine to the exchange, and back.
  *
  * Threads: any, in a gate. A tray belongs to one owner. */
 #ifndef TSLAB_THREAD_TRAY_H
@@ -16,7 +16,7 @@
 #include "base/limits.h"
 
 struct tray {
-    struct tray *next; /* in a stock, an exchange, or the pool */
+    struct tray *next; /* in an exchange, or the pool */
     uint32_t count;    /* the slots in it. A magazine or an outbox counts its own */
     uint32_t length;   /* the most slots that it can have */
 };

@@ -146,8 +146,8 @@ static void check_accounts(const json_t *told, const struct tslab_stats *stats)
     same_number(json_object_get(told, "live_slots"), "bytes", stats->live_bytes);
     same_number(json_object_get(told, "moving_runs"), "bytes", 0);
     CHECK(bytes_of(told, "live_large") + bytes_of(told, "large_tails") == stats->large_bytes);
-    CHECK(bytes_of(told, "magazines") + bytes_of(told, "stocks") + bytes_of(told, "outboxes") +
-              bytes_of(told, "exchange") + bytes_of(told, "claimed") + bytes_of(told, "hot_runs") ==
+    CHECK(bytes_of(told, "magazines") + bytes_of(told, "outboxes") + bytes_of(told, "exchange") +
+              bytes_of(told, "claimed") + bytes_of(told, "hot_runs") ==
           stats->cached_bytes);
     CHECK(bytes_of(told, "live_chunks") + bytes_of(told, "dead_in_chunks") + bytes_of(told, "unfilled_chunks") +
               bytes_of(told, "warm_chunks") ==

@@ -117,7 +117,8 @@ static void visit_class(const struct heap *heap, unsigned class, verify_visit *v
     invariant(heap_uses(heap, class) || ((limit | hc->outbox_limit) == 0 && hc->slab == NULL));
     invariant(magazine_slots(m) <= limit && (limit == 0 || limit <= tray_of(magazine_places(m))->length));
     visit_places(magazine_places(m), magazine_slots(m), class, visit);
-    invariant(visit_trays(hc->stock.trays, class, visit) == counter_get(&hc->stock.slots));
+    const uint32_t kept = counter_get(&hc->kept_slots);
+    invariant(kept == 0 || visit_trays(hc->kept, class, visit) == kept);
     invariant(counter_get(&hc->outbox_slots) <= hc->outbox_limit);
     visit_places(hc->outbox, counter_get(&hc->outbox_slots), class, visit);
     for (uint64_t claimed = load_plain(&hc->claimed); claimed != 0; claimed &= claimed - 1) {
@@ -152,13 +153,14 @@ static void verify_attached(const struct heap *heap, unsigned class)
 
 void verify_heap(const struct heap *heap)
 {
-    size_t stocked = 0;
+    size_t limits = 0;
     verify_cached(heap, verify_slot);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         verify_attached(heap, c);
-        stocked += (size_t)counter_get(&heap_class_of(heap, c)->stock.slots) * class_geometry[c].size;
+        limits +=
+            (size_t)(heap->front.magazine[c].limit + heap_class_of(heap, c)->outbox_limit) * class_geometry[c].size;
     }
-    invariant(stocked == heap->stock.bytes && stocked <= heap->stock.peak);
+    invariant(limits == heap->limit_bytes);
 }
 
 /* The depot. */

@@ -24,10 +24,11 @@ void verify_slab_at_rest(const struct run *slab);
  * and epoch that are PARTIAL and have a free slot. Takes the locks of the lists, one after the other. In a gate. */
 void verify_partials(const struct epoch *epoch);
 
-/* A heap. Each magazine has no more slots than its limit and than its tray is long, each stock has as many as it
- * says, and all stocks together as many bytes. Each slot of these, and each claimed one, is where a slot of the class
- * starts, is in no bitmap, and no object lives there. The claimed ones are of the attached slab, which is ATTACHED, and
- * of the heap's epoch. In the gate of the holder, by the holder; or at rest. */
+/* A heap. Each magazine has no more slots than its limit and than its tray is long, each kept tray has as many as the
+ * heap says, and all limits together are what the heap counts in the budget of all caches. Each slot of these, and each
+ * claimed one, is where a slot of the class starts, is in no bitmap, and no object lives there. The claimed ones are of
+ * the attached slab, which is ATTACHED, and of the heap's epoch. In the gate of the holder, by the holder; or at rest.
+ */
 void verify_heap(const struct heap *heap);
 
 /* The depot. The runs of the arena, and gaps, whose `first` is 0, lie side by side from unit 1 to the end. The last

@@ -20,12 +20,11 @@
 #define FOUR_OF_2   "a2>0 a2>1 a2>0 a2>1 e" /* a full slab of two words, a slot of each word each */
 #define FOUR_IN_2   "@2 a2>0 a2>1 a2>0 a2>1"
 
-/* Class 4, of which a stock takes one tray of four slots: with two trays in stock and magazine, the next free hands one
- * to the exchange. */
-#define TEN_OF_4  "a4 a4 a4 a4 a4 a4 a4 a4 a4 a4"
-#define TWO_FULL  TEN_OF_4 " ffffffff"  /* and two objects are left */
-#define EXCHANGED TEN_OF_4 " fffffffff" /* a tray in the exchange, one in stock, a slot in the magazine, an object */
-/* Where slabs have a home, a stock takes three trays of class 2. */
+/* Class 4, whose trays have four slots: with two full ones, kept and in the magazine, the next free hands one to the
+ * exchange. */
+#define TEN_OF_4       "a4 a4 a4 a4 a4 a4 a4 a4 a4 a4"
+#define TWO_FULL       TEN_OF_4 " ffffffff"  /* and two objects are left */
+#define EXCHANGED      TEN_OF_4 " fffffffff" /* a tray in the exchange, one kept, a slot in the magazine, an object */
 #define SIX_OF_2       "a2 a2 a2 a2 a2 a2 "
 #define TEN_OF_2_FOR_1 "a2>1 a2>1 a2>1 a2>1 a2>1 a2>1 a2>1 a2>1 a2>1 a2>1 "
 
@@ -102,7 +101,7 @@ const struct scenario scenarios[] = {
     { "exchange", "the parent goes on", { "@1 " EXCHANGED, MAGAZINES }, { "K a4 f", "a4 f", "a4 $ $" }, 2, 3 },
     { "exchange", "nothing is left but what waits there", { "@0 a4 a4 a4 a4 a4 a4 a4 a4 a4 a4 a4 a4 a4 a4 fffffffff", MAGAZINES }, { "a3", "a4 a4", "a3" }, 1, 2 },
     { "trays", "a magazine grows, overflows, and is loaded again", { "", MAGAZINES }, { "a4 a4 a4 a4 a4 a4 ffffff a4 a4 a4 a4 a4 a4 ffffff", "a3 a3 a3 a3 a3 a3 ffffff" }, 1, 1 },
-    { "trays", "loaded from stock, and overflows", { "@0 " TWO_FULL, MAGAZINES }, { "a4 a4 a4 a4 a4 f f f f f f", "a3 a3 a3 f f f" }, 1, 2 },
+    { "trays", "the kept one is loaded, and overflows", { "@0 " TWO_FULL, MAGAZINES }, { "a4 a4 a4 a4 a4 f f f f f f", "a3 a3 a3 f f f" }, 1, 2 },
     { "trays", "a look beside a magazine that grows", { "@0 " EXCHANGED " $ @1 a3 a3 a3 a3 f f", MAGAZINES }, { "$", "f f" }, 4, 5 },
     { "trays", "two exits, and one that grows", { "@0 " TWO_FULL " @1 " TWO_FULL, MAGAZINES }, { "x", "x", "a3 a3 a3 f f f" }, 1, 2 },
 

@@ -19,19 +19,11 @@
 
 enum { BULK = 200000, NEAR = 100, WINDOW = 256 };
 
-/* The most that a thread's caches of one class may hold. A magazine and an outbox: bytes, or so many slots up to more
- * bytes. A stock: of all classes together; more if the thread has shown that it wants back what it frees. And a claimed
- * word. The exchange of a class is for all threads. */
-enum {
-    MAGAZINE_BYTES = 32 * 1024,
-    MAGAZINE_SLOTS = 64,
-    MAGAZINE_BYTES_MOST = 260 * 1024,
-    STOCK_BYTES = 64 * 1024,
-    EXCHANGE_BYTES = 1024 * 1024,
-};
+/* The most that a magazine or an outbox of one class may hold: bytes, or so many slots up to more bytes. */
+enum { MAGAZINE_BYTES = 32 * 1024, MAGAZINE_SLOTS = 64, MAGAZINE_BYTES_MOST = 260 * 1024 };
 
-/* The weight of the trays of magazines, outboxes and exchanges. In a stock a place of a tray takes 8 bytes, and its
- * slot at least 16. */
+/* The weight of the trays of magazines and outboxes. Elsewhere a place of a tray takes 8 bytes, and its slot at least
+ * 16. */
 enum { TRAY_BYTES_MOST = 1024 * 1024 };
 
 struct counts {
@@ -73,21 +65,21 @@ static size_t magazine_bytes(size_t size)
 static void cached_is_bounded(void)
 {
     const struct heap *const heap = front_current->heap;
-    static size_t stock_most = STOCK_BYTES;
-    const size_t used = counter_get(&depot.units[RUN_USED]) << UNIT_SHIFT;
-    stock_most = max_size(stock_most, max_size(load_plain(&heap->stock.use.reuse), used / 32));
-    CHECK_SAY(heap->stock.bytes <= stock_most, "%zu bytes are in stock, %zu may be", heap->stock.bytes, stock_most);
+    static size_t used_most;
+    size_t exchanged = 0;
+    used_most = max_size(used_most, counter_get(&depot.units[RUN_USED]) << UNIT_SHIFT);
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const size_t size = class_geometry[class].size;
         const size_t outbox = counter_get(&heap_class_of(heap, class)->outbox_slots) * size;
         CHECK_SAY(outbox <= magazine_bytes(size), "%zu bytes of class %zu are in the outbox", outbox, size);
+        /* Magazine, kept tray, outbox, and claimed word. */
         const size_t bytes = heap_cached(heap, class) * size;
-        CHECK_SAY(bytes <= 2 * magazine_bytes(size) + stock_most + WORD_SLOTS * size,
-                  "%zu bytes of class %zu are cached", bytes, size);
-        CHECK_SAY(exchange_slots(class) * size <= EXCHANGE_BYTES, "%u slots of class %zu are in the exchange",
-                  exchange_slots(class), size);
+        CHECK_SAY(bytes <= 3 * magazine_bytes(size) + WORD_SLOTS * size, "%zu bytes of class %zu are cached", bytes,
+                  size);
+        exchanged += exchange_slots(class) * size;
     }
-    CHECK_SAY(counter_get(&tray_bytes) <= TRAY_BYTES_MOST + stock_most / 2, "%zu bytes of trays",
+    CHECK_SAY(exchanged <= used_most, "%zu bytes are in the exchange, %zu were in use", exchanged, used_most);
+    CHECK_SAY(counter_get(&tray_bytes) <= TRAY_BYTES_MOST + used_most / 2, "%zu bytes of trays",
               (size_t)counter_get(&tray_bytes));
 }
 
@@ -521,8 +513,8 @@ static void work_elsewhere(void)
 /* This thread allocates, the other frees. */
 static void producer_and_consumer(const void *argument)
 {
-    enum { TURNS = 100 };
-    const size_t size = *(const size_t *)argument, each_turn = min_size(2000, EXCHANGE_BYTES / 2 / size);
+    enum { TURNS = 100, TURN_BYTES = 512 * 1024 };
+    const size_t size = *(const size_t *)argument, each_turn = min_size(2000, TURN_BYTES / size);
     struct exchange_of_work work;
     learn_nothing();
     const pthread_t thread = begin_work(&work, size);
@@ -851,7 +843,7 @@ static void shift_sizes_that_another_frees(const void *unused)
 
 /* The exchange by itself: full trays of objects of 256 bytes. */
 
-enum { TRADED = 256, TRAY = 64, TRADED_MOST = EXCHANGE_BYTES / TRADED, TRADED_TIMES = 4 };
+enum { TRADED = 256, TRAY = 64, TRADED_MOST = 64 * 1024 / TRADED, TRADED_TIMES = 4 };
 
 static size_t traded;
 
@@ -865,14 +857,24 @@ static struct tray *full_tray(void)
     return tray;
 }
 
+/* A heap keeps a tray, and hands it over. */
+static bool put(unsigned class, struct tray *tray, struct tray **empty)
+{
+    const bool is_kept = exchange_keep(class, tray), is_put = is_kept && exchange_put(class, tray, empty);
+    if (is_kept && !is_put) {
+        exchange_unkeep(class, tray);
+    }
+    return is_put;
+}
+
 /* Puts trays until the exchange refuses one, which is returned. */
 static struct tray *put_until_refused(unsigned class)
 {
-    for (unsigned i = 0; i < TRADED_MOST + TRAY; i++) {
+    for (unsigned i = 0; i < 8 * TRADED_MOST; i++) {
         objects[i] = keep(tslab_malloc(TRADED));
     }
     struct tray *tray = full_tray(), *empty;
-    while (exchange_put(class, tray, &empty)) {
+    while (put(class, tray, &empty)) {
         CHECK(empty == NULL);
         tray = full_tray();
     }
@@ -886,39 +888,54 @@ static void trade(const void *unused)
     CHECK_SAY(exchange_slots(class) == TRADED_MOST, "%u slots", exchange_slots(class));
     /* A class that is refused often and not asked for drains: it gives, and takes nothing. */
     for (unsigned refused = TRAY; refused < TRADED_TIMES * TRADED_MOST; refused += TRAY) {
-        CHECK(exchange_drain(class) == NULL && !exchange_put(class, tray, &empty));
+        exchange_drain(class);
+        CHECK(!exchange_is_draining(class) && !put(class, tray, &empty));
     }
-    CHECK(exchange_drain(class) == NULL && !exchange_put(class, tray, &empty));
-    struct tray *const drained = exchange_drain(class);
-    CHECK(drained != NULL && !exchange_put(class, drained, &empty));
+    CHECK(exchange_slots(class) == TRADED_MOST && !put(class, tray, &empty));
+    exchange_drain(class);
+    CHECK(exchange_is_draining(class) && exchange_slots(class) == TRADED_MOST - TRAY);
+    CHECK(!put(class, tray, &empty));
     /* A thread asks for the class, and leaves an empty tray for the full one. The next thread that puts gets it. */
     spare = tray_take(TRAY);
     struct tray *const left = spare, *const taken = exchange_take(class, &spare);
-    CHECK(taken != NULL && spare == NULL && exchange_drain(class) == NULL);
-    CHECK(exchange_put(class, drained, &empty) && empty == left);
-    CHECK(exchange_put(class, taken, &empty) && empty == NULL && exchange_slots(class) == TRADED_MOST);
+    CHECK(taken != NULL && spare == NULL && !exchange_is_draining(class));
+    CHECK(put(class, taken, &empty) && empty == left);
+    CHECK(put(class, tray, &empty) && empty == NULL && exchange_slots(class) == TRADED_MOST);
+    /* A class that is emptied and wants more, soon after slots found no room, gets more room. */
+    struct tray *all[TRADED_MOST / TRAY];
+    for (unsigned i = 0; i < COUNT_OF(all); i++) {
+        all[i] = exchange_take(class, &spare);
+        CHECK(all[i] != NULL);
+    }
+    CHECK(exchange_take(class, &spare) == NULL);
+    for (unsigned i = 0; i < COUNT_OF(all); i++) {
+        CHECK(put(class, all[i], &empty));
+    }
+    struct tray *const more = full_tray();
+    CHECK(put(class, more, &empty) && exchange_slots(class) == TRADED_MOST + TRAY);
     /* Trays that no thread asks for between two looks go back to their slabs. */
     const uint64_t now_ms = os_now_ms() + 3600 * 1000;
-    CHECK(exchange_look(now_ms) && exchange_slots(class) == TRADED_MOST);
-    CHECK(exchange_look(now_ms + 249) && exchange_slots(class) == TRADED_MOST);
+    CHECK(exchange_look(now_ms) && exchange_slots(class) == TRADED_MOST + TRAY);
+    CHECK(exchange_look(now_ms + 249) && exchange_slots(class) == TRADED_MOST + TRAY);
     CHECK(!exchange_look(now_ms + 250) && exchange_slots(class) == 0);
     CHECK(exchange_take(class, &spare) == NULL);
     /* Empty trays go with all the rest, although there is no slot. */
+    struct tray *const last = full_tray();
     spare = left;
-    CHECK(exchange_put(class, tray, &empty) && exchange_take(class, &spare) == tray);
+    CHECK(put(class, last, &empty) && exchange_take(class, &spare) == last);
     CHECK(exchanges[class].empties == left && exchange_slots(class) == 0);
     exchange_tick(true);
     CHECK(exchanges[class].empties == NULL);
 }
 
+/* Where the option sets the budget, the exchange counts there. */
 static void trade_within_a_budget(const void *unused)
 {
     const unsigned class = class_of_size(TRADED);
-    option_values[OPTION_CACHE_BYTES] = EXCHANGE_BYTES;
+    (void)keep(tslab_malloc(1)); /* options are read */
+    option_values[OPTION_CACHE_BYTES] = 3 * TRAY * TRADED + cache_budget_taken();
     (void)put_until_refused(class);
-    CHECK_SAY(exchange_slots(class) >= TRADED_MOST / 4 && exchange_slots(class) <= TRADED_MOST / 4 * 3 &&
-                  cache_budget_taken() <= EXCHANGE_BYTES,
-              "%u slots, %zu bytes are taken", exchange_slots(class), cache_budget_taken());
+    CHECK_SAY(exchange_slots(class) >= TRAY && exchange_slots(class) < TRADED_MOST, "%u slots", exchange_slots(class));
 }
 
 static void *wait_for_end(void *end)

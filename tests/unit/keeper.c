@@ -76,8 +76,8 @@ static struct {
     pthread_barrier_t bursts, ends;
 } other;
 
-/* Few enough that the stock keeps some. */
-static void fill_stock(void)
+/* Few enough that the heap keeps some beside its magazine. */
+static void fill_kept(void)
 {
     void *objects[600];
     for (unsigned i = 0; i < COUNT_OF(objects); i++) {
@@ -88,10 +88,15 @@ static void fill_stock(void)
     }
 }
 
+static uint64_t kept_slots(const struct heap *heap)
+{
+    return counter_get(&heap_class_of(heap, class_of_size(OBJECT_BYTES))->kept_slots);
+}
+
 static void *be_idle(void *unused)
 {
     burst();
-    fill_stock();
+    fill_kept();
     (void)pthread_barrier_wait(&other.bursts);
     (void)pthread_barrier_wait(&other.ends);
     return unused;
@@ -302,12 +307,12 @@ static void a_look_empties_idle_heaps(const void *argument)
     option_values[OPTION_KEEPER] = 0;
     begin_other();
     const struct heap *const idle = &registry.live->heap;
-    CHECK(registry.live != front_current->thread && idle->stock.bytes != 0 && hot_runs_units(&idle->hot) != 0);
+    CHECK(registry.live != front_current->thread && kept_slots(idle) != 0 && hot_runs_units(&idle->hot) != 0);
     CHECK(keeper_look(false)); /* it was not seen before */
-    CHECK(idle->stock.bytes != 0 && hot_runs_units(&idle->hot) != 0);
+    CHECK(kept_slots(idle) != 0 && hot_runs_units(&idle->hot) != 0);
     clock_ms += 300;
     CHECK(keeper_look(false));
-    CHECK(idle->stock.bytes == 0 && hot_runs_units(&idle->hot) == 0);
+    CHECK(kept_slots(idle) == 0 && hot_runs_units(&idle->hot) == 0);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         CHECK(heap_class_of(idle, c)->slab == NULL);
     }
@@ -332,9 +337,9 @@ static void a_look_leaves_busy_heaps(const void *argument)
     (void)keeper_look(false);
     for (unsigned i = 0; i < 10; i++) {
         tslab_free(keep(tslab_malloc(3 * MIB)));
-        fill_stock();
-        const size_t bytes = heap->stock.bytes;
-        CHECK(bytes != 0 && keeper_look(false) && heap->stock.bytes == bytes);
+        fill_kept();
+        const uint64_t slots = kept_slots(heap);
+        CHECK(slots != 0 && keeper_look(false) && kept_slots(heap) == slots);
     }
 }
 

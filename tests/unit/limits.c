@@ -8,6 +8,7 @@
 #include "space/limit.h"
 #include "space/reclaim.h"
 
+#include <pthread.h>
 #include <sys/stat.h>
 #include <tslab/tslab.h>
 
@@ -83,6 +84,45 @@ static void all_goes_back_first(const void *argument)
 }
 
 /* Repeated attempts do not make the library search each time. */
+/* Threads that have freed large blocks, and rest. */
+enum { RESTING_THREADS = 30, BLOCKS_OF_EACH = 7 };
+static pthread_barrier_t freed, ends;
+
+static void *free_and_rest(void *unused)
+{
+    void *of_thread[BLOCKS_OF_EACH];
+    for (unsigned i = 0; i < BLOCKS_OF_EACH; i++) {
+        of_thread[i] = tslab_malloc(270000);
+        CHECK(of_thread[i] != NULL);
+        memset(of_thread[i], 1, 270000);
+    }
+    for (unsigned i = 0; i < BLOCKS_OF_EACH; i++) {
+        tslab_free(of_thread[i]);
+    }
+    (void)pthread_barrier_wait(&freed);
+    (void)pthread_barrier_wait(&ends);
+    return unused;
+}
+
+static void what_resting_threads_keep_goes_back(const void *argument)
+{
+    pthread_t threads[RESTING_THREADS];
+    set_limits(HARD_MIB, 0);
+    CHECK(pthread_barrier_init(&freed, NULL, RESTING_THREADS + 1) == 0);
+    CHECK(pthread_barrier_init(&ends, NULL, RESTING_THREADS + 1) == 0);
+    for (unsigned i = 0; i < RESTING_THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, free_and_rest, NULL) == 0);
+    }
+    (void)pthread_barrier_wait(&freed);
+    void *const block = tslab_malloc((HARD_MIB - 2) * MIB);
+    CHECK(block != NULL);
+    tslab_free(block);
+    (void)pthread_barrier_wait(&ends);
+    for (unsigned i = 0; i < RESTING_THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+}
+
 static void refusals_are_quick(const void *argument)
 {
     inject_nothing();
@@ -550,6 +590,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_A_CHILD(what_exceeds_is_refused),
         IN_A_CHILD(all_goes_back_first),
+        IN_A_CHILD(what_resting_threads_keep_goes_back),
         IN_A_CHILD(refusals_are_quick),
         IN_A_CHILD(refusals_look_at_no_slab),
         IN_A_CHILD(only_what_fails_is_counted),

@@ -1,2 +1,2 @@
-# thread/overflow.c: the tray that was handed over stays the magazine's.
-s/^    heap_give_empty(heap, class, empty);$/    heap_give_empty(heap, class, full);/
+# thread/overflow.c: the tray that was handed over stays the heap's.
+s/^    heap_replace_kept(heap, class, empty);$/    heap_replace_kept(heap, class, hc->kept);/

@@ -1,2 +1,2 @@
-# thread/heap.c: the tray that a magazine keeps as its spare goes into the pool as well.
-s/^        hc->spare = old;$/&\n        tray_put(old);/
+# thread/heap.c: the tray that a heap keeps beside its magazine goes into the pool as well.
+s/^        hc->kept = old;$/&\n        tray_put(old);/

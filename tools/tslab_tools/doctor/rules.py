@@ -297,7 +297,7 @@ class Caches(Rule):
     name, term = "caches", "caches"
 
     def _accounts(self, of: Evidence) -> Counter[str]:
-        names = ("magazines", "stocks", "outboxes", "exchange", "claimed", "warm_chunks", "hot_runs")
+        names = ("magazines", "outboxes", "exchange", "claimed", "warm_chunks", "hot_runs")
         return Counter({name: of.has(name) for name in names if of.has(name)})
 
     def holds(self, of: Evidence) -> bool:

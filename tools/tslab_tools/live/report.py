@@ -14,8 +14,8 @@ BYTES_MOST = 1 << 26  # of a file, its end: a report has some 60 KiB
 CLASSES_MOST = 12
 # Of a size class: what its objects did, and who keeps its pages.
 TRAFFIC = (
-    *("size", "allocations", "live", "misses", "from_stock", "from_exchange", "refills", "slabs_attached", "slabs_new"),
-    *("stocked", "exchanged", "flushes", "remote_frees", "slabs_recycled"),
+    *("size", "allocations", "live", "misses", "from_exchange", "refills", "slabs_attached", "slabs_new"),
+    *("exchanged", "flushes", "remote_frees", "slabs_recycled"),
 )
 PAGES = (
     *("size", "waste", "live", "cached_bytes", "slabs_net", "slabs_full", "slabs_partial", "slabs_empty"),
