@@ -696,6 +696,9 @@ static void put_run(int actor, bool leaves)
     }
 }
 
+/* A place for each semaphore, by which what came before a post comes before what waited for it. */
+static char posted[10];
+
 static void send(int actor)
 {
     struct object *object = world_held_by(actor, true);
@@ -806,10 +809,13 @@ static void operate(int actor, char what, int number)
         receive(actor);
         return;
     case 'p':
+        memory_release(&posted[number]);
         sim_add_to(number, 1);
         return;
     case 'q':
-        (void)sim_wait_for(number);
+        if (sim_wait_for(number)) {
+            memory_acquire(&posted[number]);
+        }
         return;
     case 'l':
         visit_section(actor);
