@@ -387,8 +387,12 @@ bool depot_unstick(void)
     return run != 0;
 }
 
-bool depot_could_merge(void)
+bool depot_could_merge(uint64_t put_backs)
 {
+    depot_lock(); /* what a purger has put back, it counted before it released the lock */
     const size_t unpurged = counter_get(&depot.units[RUN_DIRTY]) + counter_get(&depot.units[RUN_STUCK]);
-    return unpurged != 0 || counter_get(&depot.purging_units) != 0;
+    const bool could =
+        unpurged != 0 || counter_get(&depot.purging_units) != 0 || counter_get(&depot.put_backs) != put_backs;
+    depot_unlock();
+    return could;
 }

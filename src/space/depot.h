@@ -93,7 +93,7 @@ uint32_t depot_take_clean(uint32_t least, uint32_t *n);
 void depot_put_without_tables(uint32_t first, uint32_t n, bool absent);
 
 /* Whether a longer run might become available: by purging dirty and stuck runs, so that they merge with clean ones, or
- * by a purger that puts its run back. */
-bool depot_could_merge(void);
+ * by a purger that puts its run back, or has put one back since there had been `put_backs`. */
+bool depot_could_merge(uint64_t put_backs);
 
 #endif

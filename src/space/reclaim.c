@@ -372,7 +372,7 @@ static noinline uint32_t alloc_after_purge(uint32_t n, uint32_t align, uint64_t 
 {
     const bool is_long = n >= LEAVE_UNITS_MIN;
     uint32_t first = 0;
-    if (depot_could_merge() || counter_get(&depot.put_backs) != put_backs) {
+    if (depot_could_merge(put_backs)) {
         lock_acquire(&purger.lock);
         if (!is_paused(os_now_ms())) {
             (void)purge_all();

@@ -251,7 +251,6 @@ static unsigned class_to_drain(void)
     return class;
 }
 
-/* Gives a tray of a class back. */
 static void give_one_back(unsigned class)
 {
     struct exchange *const exchange = exchange_lock(class);
