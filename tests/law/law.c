@@ -1,0 +1,299 @@
+/* The law of memory: histories at random from a seed, and two checks after each. usage: law SEED...
+ *
+ * serve: objects of other sizes, of another thread, take no more fresh pages than they lie on beyond what was free, an
+ *        eighth and 1 MiB.
+ * rest:  after a trim there are no more pages than living objects lie on, an eighth, a hundredth of the peak, and 512
+ *        KiB.
+ * Each seed has a process of its own. A line says for each check how much of what the law allows was used. */
+#include "check.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <tslab/tslab.h>
+#include <unistd.h>
+
+enum {
+    OBJECTS_MOST = 200000,
+    BYTES = 16 << 20,
+    SESSIONS = 20,
+    SURVIVES_OF = 64,
+    SERVED_BYTES = 8 << 20,
+    MIB_BYTES = 1 << 20
+};
+
+struct history {
+    enum { NO_EPOCH, ONE_EPOCH, SESSION_EPOCHS, REQUEST_EPOCHS, EPOCH_KINDS } epochs;
+    enum { IN_ORDER, IN_REVERSE, AT_RANDOM, WITH_SURVIVORS, ORDERS } order;
+    unsigned threads, rounds;
+    size_t least, most; /* sizes */
+};
+
+static const char *const epoch_names[] = { "no epoch", "one epoch", "an epoch a session", "an epoch a request" };
+static const char *const order_names[] = { "in order", "in reverse", "at random", "with survivors" };
+static const size_t sizes[][2] = { { 64, 64 }, { 16, 2000 }, { 300, 300 }, { 16, 100000 } };
+
+struct part {
+    const struct history *history;
+    uint64_t random;
+    tslab_epoch one, sessions[SESSIONS];
+    char **objects;
+    size_t *bytes;
+    size_t count; /* of those that live */
+};
+
+static uint64_t draw(uint64_t *random)
+{
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return *random >> 11;
+}
+
+static struct history history_of(uint64_t seed)
+{
+    static const unsigned threads[] = { 1, 1, 2, 8 };
+    uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    for (unsigned i = 0; i < 5; i++) {
+        (void)draw(&random);
+    }
+    const size_t *const size = sizes[draw(&random) % COUNT_OF(sizes)];
+    return (struct history){ .epochs = draw(&random) % EPOCH_KINDS,
+                             .order = draw(&random) % ORDERS,
+                             .threads = threads[draw(&random) % COUNT_OF(threads)],
+                             .rounds = 1 + (unsigned)(draw(&random) % 4),
+                             .least = size[0],
+                             .most = size[1] };
+}
+
+/* Anonymous memory that is there, in bytes: `Anonymous`, or, at its highest, with the file's pages, `VmHWM`. */
+static size_t kib_of(const char *file, const char *name)
+{
+    char line[200];
+    size_t kib = 0;
+    FILE *const f = fopen(file, "r");
+    CHECK(f != NULL);
+    while (fgets(line, sizeof line, f) != NULL) {
+        if (strncmp(line, name, strlen(name)) == 0) {
+            CHECK(sscanf(line + strlen(name), ": %zu", &kib) == 1);
+        }
+    }
+    fclose(f);
+    return kib * 1024;
+}
+
+static size_t memory(void)
+{
+    return kib_of("/proc/self/smaps_rollup", "Anonymous");
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Memory of the test's own, which is there at once. */
+static void *own(size_t bytes)
+{
+    void *const p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    CHECK(p != MAP_FAILED);
+    return p;
+}
+
+static uintptr_t *pages; /* as many as objects */
+
+/* The bytes of the pages that objects lie on. Of one that is longer than a page, all are its own. */
+static size_t pages_of(const struct part *part)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    size_t sum = 0;
+    for (size_t i = 0; i < part->count; i++) {
+        pages[i] = (uintptr_t)part->objects[i] / page;
+        sum += part->bytes[i] / page * page;
+    }
+    qsort(pages, part->count, sizeof *pages, compare);
+    for (size_t i = 0; i < part->count; i++) {
+        sum += i == 0 || pages[i] != pages[i - 1] ? page : 0;
+    }
+    return sum;
+}
+
+static void enter(const struct part *part, unsigned round)
+{
+    const struct history *const history = part->history;
+    if (history->epochs != NO_EPOCH) {
+        CHECK(tslab_epoch_enter(history->epochs == ONE_EPOCH ? part->one : part->sessions[round % SESSIONS]) >= 0);
+    }
+}
+
+static void leave(const struct part *part, unsigned round)
+{
+    const struct history *const history = part->history;
+    if (history->epochs != NO_EPOCH) {
+        CHECK(tslab_epoch_leave(history->epochs == ONE_EPOCH ? part->one : part->sessions[round % SESSIONS]) >= 0);
+    }
+}
+
+/* Allocates objects until they are so many bytes. */
+static void fill(struct part *part, size_t least, size_t most, size_t bytes)
+{
+    for (size_t sum = 0; sum < bytes && part->count < OBJECTS_MOST; part->count++) {
+        const size_t size = least + draw(&part->random) % (most - least + 1);
+        char *const p = part->objects[part->count] = malloc(size);
+        CHECK(p != NULL);
+        memset(p, 1, size);
+        part->bytes[part->count] = size;
+        sum += size;
+    }
+}
+
+static void swap(struct part *part, size_t i, size_t j)
+{
+    char *const p = part->objects[i];
+    const size_t bytes = part->bytes[i];
+    part->objects[i] = part->objects[j];
+    part->bytes[i] = part->bytes[j];
+    part->objects[j] = p;
+    part->bytes[j] = bytes;
+}
+
+/* Frees those from `first` on, in the history's order. Those that survive follow one another behind it. */
+static void empty(struct part *part, size_t first)
+{
+    const size_t end = part->count;
+    for (size_t i = end; part->history->order == AT_RANDOM && i > first + 1; i--) {
+        swap(part, i - 1, first + draw(&part->random) % (i - first));
+    }
+    for (size_t i = first; part->history->order == IN_REVERSE && i < first + (end - first) / 2; i++) {
+        swap(part, i, end - 1 - (i - first));
+    }
+    part->count = first;
+    for (size_t i = first; i < end; i++) {
+        if (part->history->order == WITH_SURVIVORS && draw(&part->random) % SURVIVES_OF == 0) {
+            swap(part, part->count++, i);
+        } else {
+            free(part->objects[i]);
+        }
+    }
+}
+
+/* A request of one of several epochs, or all of the round. */
+static void *work(void *argument)
+{
+    struct part *const part = argument;
+    const struct history *const history = part->history;
+    const bool is_parted = history->epochs >= SESSION_EPOCHS;
+    const unsigned requests = is_parted ? history->rounds * SESSIONS : history->rounds;
+    const size_t bytes = BYTES / history->threads / (is_parted ? SESSIONS : 1);
+    for (unsigned r = 0; r < requests; r++) {
+        if (history->epochs == REQUEST_EPOCHS) {
+            part->sessions[r % SESSIONS] = tslab_epoch_open(NULL);
+        }
+        const size_t before = part->count;
+        enter(part, r);
+        fill(part, history->least, history->most, bytes);
+        empty(part, before);
+        leave(part, r);
+        if (history->epochs == REQUEST_EPOCHS) {
+            CHECK(tslab_epoch_close(part->sessions[r % SESSIONS], 0, NULL) >= 0);
+        }
+    }
+    return NULL;
+}
+
+static void *serve(void *part)
+{
+    fill(part, 600, 1999, SERVED_BYTES);
+    return NULL;
+}
+
+static void on_a_thread(void *(*body)(void *), struct part *parts, unsigned threads)
+{
+    pthread_t thread[8];
+    for (unsigned i = 0; threads > 1 && i < threads; i++) {
+        CHECK(pthread_create(&thread[i], NULL, body, &parts[i]) == 0);
+    }
+    for (unsigned i = 0; threads > 1 && i < threads; i++) {
+        CHECK(pthread_join(thread[i], NULL) == 0);
+    }
+    if (threads == 1) {
+        (void)body(&parts[0]);
+    }
+}
+
+static struct part part_of(const struct history *history, uint64_t random)
+{
+    struct part part = { .history = history, .random = random };
+    part.objects = own(OBJECTS_MOST * sizeof *part.objects);
+    part.bytes = own(OBJECTS_MOST * sizeof *part.bytes);
+    return part;
+}
+
+static size_t beyond(size_t a, size_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* Says how much of what is allowed was used. Returns whether it was too much. */
+static bool judge(const char *check, size_t is, size_t allowed)
+{
+    printf("  %s %.2f (%zu of %zu KiB)", check, (double)is / (double)allowed, is / 1024, allowed / 1024);
+    return is > allowed;
+}
+
+static int follow(uint64_t seed)
+{
+    const struct history history = history_of(seed);
+    struct part parts[8], served = part_of(&history, seed + 99);
+    const tslab_epoch one = tslab_epoch_open(NULL);
+    pages = own(OBJECTS_MOST * sizeof *pages);
+    for (unsigned i = 0; i < history.threads; i++) {
+        parts[i] = part_of(&history, seed * 31 + i + 7);
+        parts[i].one = one;
+        for (unsigned k = 0; history.epochs == SESSION_EPOCHS && k < SESSIONS; k++) {
+            parts[i].sessions[k] = tslab_epoch_open(NULL);
+        }
+    }
+    size_t live = 0, peak = 0;
+    const size_t start = memory(), high = kib_of("/proc/self/status", "VmHWM");
+    on_a_thread(work, parts, history.threads);
+    for (unsigned i = 0; i < history.threads; i++) {
+        live += pages_of(&parts[i]);
+    }
+    peak = beyond(kib_of("/proc/self/status", "VmHWM"), high);
+    const size_t before = memory(), free_bytes = beyond(before, start + live);
+    on_a_thread(serve, &served, 1);
+    const size_t needed = pages_of(&served), fresh = beyond(memory(), before);
+    printf("seed %" PRIu64 ": %s, %u threads, %u rounds of %zu to %zu bytes, freed %s:", seed,
+           epoch_names[history.epochs], history.threads, history.rounds, history.least, history.most,
+           order_names[history.order]);
+    bool is_bad = judge("serve", fresh, beyond(needed, free_bytes) + needed / 8 + MIB_BYTES);
+    empty(&served, 0);
+    live += pages_of(&served);
+    (void)tslab_trim();
+    is_bad |= judge("rest", beyond(memory(), start), live + live / 8 + peak / 100 + MIB_BYTES / 2);
+    printf(is_bad ? "  BROKEN\n" : "\n");
+    return is_bad;
+}
+
+int main(int count, char **seeds)
+{
+    unsigned broken = 0;
+    for (int i = 1; i < count; i++) {
+        fflush(stdout);
+        const pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            const int status = follow(strtoull(seeds[i], NULL, 10));
+            fflush(stdout);
+            _exit(status);
+        }
+        int status;
+        CHECK(waitpid(pid, &status, 0) == pid);
+        broken += status != 0;
+    }
+    return broken != 0;
+}
