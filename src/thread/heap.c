@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* A heap looks for idle classes at most every TICK_MS. It reads the clock every TICK_OPERATIONS slow operations. */
-enum { TICK_MS = 250, TICK_OPERATIONS = 64 };
+enum { TICK_MS = 250, TICK_OPERATIONS = 64, FEW_THREADS = 16 };
 
 struct heap heap_none;
 /* clang-format off */
@@ -208,13 +208,13 @@ static size_t slots_bytes(unsigned class, unsigned slots)
 }
 
 /* The slots that a magazine or an outbox may have if it had `before`, which is what it asks for as far as the budget
- * goes, and a few in any case. */
+ * goes, and in any case a few where there are few threads, or one. */
 static unsigned budget_slots(struct heap *heap, unsigned class, unsigned before, unsigned wanted)
 {
-    const unsigned least = (unsigned)min_size(wanted, magazine_limit_least(class));
+    const uint32_t threads = load_relaxed(&heap_live_count);
+    const unsigned least = (unsigned)min_size(wanted, threads <= FEW_THREADS ? magazine_limit_least(class) : 1);
     invariant(wanted != 0 && before <= TRAY_MOST);
-    if (wanted <= before ||
-        cache_budget_has(load_relaxed(&heap_live_count), heap->limit_bytes, slots_bytes(class, wanted - before))) {
+    if (wanted <= before || cache_budget_has(threads, heap->limit_bytes, slots_bytes(class, wanted - before))) {
         return (unsigned)max_size(before, wanted);
     }
     heap->is_short = true;
