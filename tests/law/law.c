@@ -1,10 +1,9 @@
 /* The law of memory: histories at random from a seed, and two checks after each. usage: law SEED...
  *
- * serve: objects of other sizes, of another thread, take no more fresh pages than they lie on beyond what was free, an
- *        eighth and 1 MiB.
- * rest:  after a trim there are no more pages than living objects lie on, an eighth, a hundredth of the peak, and 512
- *        KiB.
- * Each seed has a process of its own. A line says for each check how much of what the law allows was used. */
+ * serve: objects of other sizes, of the first thread, take no more fresh pages than they lie on beyond what was free,
+ * an eighth and 1 MiB. rest:  after a trim there are no more pages than living objects lie on, an eighth, a hundredth
+ * of the peak, and 512 KiB. Each seed has a process of its own. A line says for each check how much of what the law
+ * allows was used. */
 #include "check.h"
 
 #include <inttypes.h>
@@ -103,22 +102,28 @@ static void *own(size_t bytes)
     return p;
 }
 
-static uintptr_t *pages; /* as many as objects */
+enum { PAGES_MOST = 2 * OBJECTS_MOST };
+static uintptr_t *pages;
 
-/* The bytes of the pages that objects lie on. Of one that is longer than a page, all are its own. */
-static size_t pages_of(const struct part *part)
+/* The bytes of the pages that the objects of some parts lie on. */
+static size_t pages_of(const struct part *parts, unsigned count)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    size_t sum = 0;
-    for (size_t i = 0; i < part->count; i++) {
-        pages[i] = (uintptr_t)part->objects[i] / page;
-        sum += part->bytes[i] / page * page;
+    size_t n = 0, different = 0;
+    for (unsigned k = 0; k < count; k++) {
+        for (size_t i = 0; i < parts[k].count; i++) {
+            const uintptr_t start = (uintptr_t)parts[k].objects[i], end = start + parts[k].bytes[i];
+            for (uintptr_t at = start / page; at * page < end; at++) {
+                CHECK(n < PAGES_MOST);
+                pages[n++] = at;
+            }
+        }
     }
-    qsort(pages, part->count, sizeof *pages, compare);
-    for (size_t i = 0; i < part->count; i++) {
-        sum += i == 0 || pages[i] != pages[i - 1] ? page : 0;
+    qsort(pages, n, sizeof *pages, compare);
+    for (size_t i = 0; i < n; i++) {
+        different += i == 0 || pages[i] != pages[i - 1];
     }
-    return sum;
+    return different * page;
 }
 
 static void enter(const struct part *part, unsigned round)
@@ -249,7 +254,7 @@ static int follow(uint64_t seed)
     const struct history history = history_of(seed);
     struct part parts[8], served = part_of(&history, seed + 99);
     const tslab_epoch one = tslab_epoch_open(NULL);
-    pages = own(OBJECTS_MOST * sizeof *pages);
+    pages = own(PAGES_MOST * sizeof *pages);
     for (unsigned i = 0; i < history.threads; i++) {
         parts[i] = part_of(&history, seed * 31 + i + 7);
         parts[i].one = one;
@@ -257,22 +262,20 @@ static int follow(uint64_t seed)
             parts[i].sessions[k] = tslab_epoch_open(NULL);
         }
     }
-    size_t live = 0, peak = 0;
     const size_t start = memory(), high = kib_of("/proc/self/status", "VmHWM");
     on_a_thread(work, parts, history.threads);
-    for (unsigned i = 0; i < history.threads; i++) {
-        live += pages_of(&parts[i]);
-    }
-    peak = beyond(kib_of("/proc/self/status", "VmHWM"), high);
+    const size_t live = pages_of(parts, history.threads);
+    const size_t peak = beyond(kib_of("/proc/self/status", "VmHWM"), high);
     const size_t before = memory(), free_bytes = beyond(before, start + live);
     on_a_thread(serve, &served, 1);
-    const size_t needed = pages_of(&served), fresh = beyond(memory(), before);
+    const size_t needed = pages_of(&served, 1), fresh = beyond(memory(), before);
     printf("seed %" PRIu64 ": %s, %u threads, %u rounds of %zu to %zu bytes, freed %s:", seed,
            epoch_names[history.epochs], history.threads, history.rounds, history.least, history.most,
            order_names[history.order]);
     bool is_bad = judge("serve", fresh, beyond(needed, free_bytes) + needed / 8 + MIB_BYTES);
-    empty(&served, 0);
-    live += pages_of(&served);
+    while (served.count != 0) {
+        free(served.objects[--served.count]);
+    }
     (void)tslab_trim();
     is_bad |= judge("rest", beyond(memory(), start), live + live / 8 + peak / 100 + MIB_BYTES / 2);
     printf(is_bad ? "  BROKEN\n" : "\n");

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HOLD = (6, *range(9, 18), 22, 24, 25, 33, 35, 38, 39, 41, 42, 44, 45, 49, 50, 51, 52, 54, 56, 57, 59, 62, 64, 65, 66, 67, 70, 76)
-BROKEN_OF_A_HUNDRED = 20
+BROKEN_OF_A_HUNDRED = 15
 
 
 def run(program: str, seeds: list[str]) -> list[str]:
