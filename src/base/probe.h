@@ -16,7 +16,7 @@
 enum slow_reason {
     SLOW_NONE,
     SLOW_KEPT,      /* malloc: a full tray of the thread's own */
-    SLOW_EXCHANGE,  /* malloc: a full tray of another thread's */
+    SLOW_EXCHANGE,  /* malloc: a full tray that waited for any thread */
     SLOW_SLAB,      /* malloc: slots out of a slab */
     SLOW_CHUNK,     /* malloc in an epoch: the chunk is full */
     SLOW_LAST,      /* malloc: no memory is left, so caches are emptied */

@@ -168,7 +168,7 @@
     X(live_slots, LIVE, "objects in slabs, in the sizes of their classes")                                            \
     X(live_chunks, LIVE, "objects in chunks of epochs, in multiples of 16 bytes")                                     \
     X(live_large, LIVE, "large objects, each up to the end of its last page")                                         \
-    X(magazines, CACHES, "free slots in the magazines of threads")                                                    \
+    X(magazines, CACHES, "free slots in the magazines of threads, and in the tray beside each")                       \
     X(outboxes, CACHES, "free slots that wait to go back to another thread's slabs")                                  \
     X(exchange, CACHES, "free slots in full trays for any thread")                                                    \
     X(claimed, CACHES,                                                                                                \

@@ -13,10 +13,10 @@
 
 enum {
     LOOK_MS = 250,              /* the length of a window, and between two looks */
-    WAITING_SHIFT = 5,          /* this fraction of the bytes in use may wait in any case */
-    WAITING_LEAST = 512 * 1024, /* and so many bytes */
-    WAITING_FIRST = 64 * 1024,  /* bytes of a class at first. While no more waits in all, unordered slots come in */
-    SLOTS_FIRST = 16,           /* and of a class of large slots so many */
+    WAITING_SHIFT = 5,          /* this fraction of the bytes in use may wait in any case, */
+    WAITING_LEAST = 512 * 1024, /* or this many bytes, if that is more */
+    WAITING_FIRST = 64 * 1024,  /* bytes of a class that may wait at first, and of all while unordered slots come in */
+    SLOTS_FIRST = 16,           /* slots of a class that may wait at first, if these are more bytes */
     UNKEPT_MOST = 64 << 20,     /* all that may wait where there is no keeper */
     DRAINS_FROM = 4,            /* a class drains when this many times what may wait found no room */
     STEP_TRAYS = 2,             /* the most that a slow operation gives back */
@@ -27,7 +27,7 @@ struct exchange exchanges[CLASS_LIMIT] = { [0 ... CLASS_LIMIT - 1] = { .lock = L
 /* Of all classes. */
 static struct {
     _Alignas(CACHE_LINE) atomic_u64 fetched; /* bytes of slots that heaps ever took from slabs of the process */
-    atomic_size_t waiting;                   /* bytes of slots that are here */
+    atomic_size_t waiting;                   /* bytes of slots that are here, or kept by heaps */
     atomic_u64 events;                       /* trays that came or went */
     atomic_u64 draining_at;                  /* when the class was used last that goes back as a whole */
     atomic_u32 draining;                     /* that class; CLASS_NONE: none */
@@ -39,7 +39,7 @@ void exchange_fetched(size_t bytes)
     (void)fetch_add_relaxed(&exchange_all.fetched, bytes);
 }
 
-/* The bytes of slots that are out of slabs and not here. Heaps count late, so it may look as if fewer were out. */
+/* The bytes of slots that are out of slabs and do not wait. Heaps count late, so it may look as if fewer were out. */
 static size_t used_bytes(void)
 {
     const size_t out = depot_out_bytes(), waiting = load_relaxed(&exchange_all.waiting);
@@ -55,7 +55,7 @@ static size_t note_used(size_t used)
     return max_size(load_relaxed(&exchange_all.peak), load_relaxed(&exchange_all.peak_before));
 }
 
-/* Whether so many bytes may wait. Where the option sets the budget of all caches, they count there. */
+/* Whether so many bytes may wait. They count in the budget of all caches, where the option cache_bytes sets it. */
 static bool may_wait(size_t bytes, bool is_unordered)
 {
     const size_t used = used_bytes(), below = note_used(used) - used;
@@ -228,7 +228,7 @@ static void give_back(unsigned class, struct tray *trays, struct tray *empties)
 }
 
 /* The class of which trays go back: one that was chosen, until it is used again, or that which was used least lately.
- * CLASS_NONE: nothing waits. */
+ * CLASS_NONE: no more waits than may. */
 static unsigned class_to_drain(void)
 {
     unsigned class = load_relaxed(&exchange_all.draining);

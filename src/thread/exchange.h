@@ -42,7 +42,7 @@ struct exchange {
 };
 extern struct exchange exchanges[CLASS_LIMIT];
 
-/* Heaps took slots of so many bytes from slabs of the process. */
+/* Counts bytes of slots that heaps took from slabs of the process. */
 void exchange_fetched(size_t bytes);
 
 /* A heap keeps a full tray of its own, whose count is set. It counts as if it were here, from here until the heap or

@@ -24,10 +24,12 @@ def main(program: str, *words: str) -> str:
         broken = [line for line in run(program, seeds) if line.endswith("BROKEN")]
         print(*broken, f"{len(broken)} of {len(seeds)} histories break the law", sep="\n")
         return "more than before" if len(broken) * 100 > len(seeds) * BROKEN_OF_A_HUNDRED else ""
-    known = [line.split()[0] for line in Path(__file__).with_name("known.txt").read_text().splitlines() if line[:1] != "#"]
+    listed = Path(__file__).with_name("known.txt").read_text().splitlines()
+    known = [line.split()[:2] for line in listed if line[:1] != "#"]
     broken = [line for line in run(program, [str(seed) for seed in HOLD]) if line.endswith("BROKEN")]
-    holds = [line for line in run(program, known) if not line.endswith("BROKEN")]
-    print(*(f"broken: {line}\nrepeat it: {program} SEED" for line in broken), sep="\n")
+    lines = run(program, [seed for seed, _ in known])
+    holds = [line for line, (_, check) in zip(lines, known) if float(line.split(f"  {check} ")[1].split()[0]) <= 1]
+    print(*(f"broken: {line}\nrepeat it: {program} {line.split()[1][:-1]}" for line in broken), sep="\n")
     print(*(f"it holds by now, take it out of known.txt: {line}" for line in holds), sep="\n")
     return f"{len(broken)} broken, {len(holds)} mended" if broken or holds else ""
 
