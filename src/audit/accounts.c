@@ -167,7 +167,7 @@ static void add_chunk(struct accounts *accounts, struct use_tally *tally, const 
                       struct resident *resident)
 {
     const uint32_t full = load_plain(&arena.runs[run->first].full);
-    const bool open = load_plain(&arena.runs[run->first].live) > CHUNK_GRANULES;
+    const bool open = full == 0;
     size_t live;
     (void)chunk_count(run->first, &live);
     live = min_size(live, CHUNK_BYTES);

@@ -53,7 +53,7 @@ static bool hold_begin_slabs(struct thread *thread, struct hold *hold)
 static void hold_count_filled(struct hold *hold, size_t bytes)
 {
     const size_t kib = hold->filled_kib + bytes / 1024;
-    hold->filled_kib = (uint32_t)min_size(kib, SLABS_FROM_BYTES / 1024);
+    hold->filled_kib = (uint16_t)min_size(kib, SLABS_FROM_BYTES / 1024);
 }
 
 /* Gives the hold a chunk: the one that the thread left empty, or a new one. False: no memory. */
@@ -93,7 +93,11 @@ static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
             chunk_reset(cursor);
             return true;
         }
-        hold_close_chunk(hold->epoch, cursor);
+        if (hold->outlives &&
+            chunk_is_sparse(cursor)) { /* what threads allocate inside mostly dies before they leave */
+            hold_count_filled(hold, SLABS_FROM_BYTES);
+        }
+        hold_end_chunk(hold);
     }
     if (hold->filled_kib >= SLABS_FROM_BYTES / 1024 && hold_begin_slabs(thread, hold)) {
         return true;

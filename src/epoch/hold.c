@@ -4,6 +4,9 @@
 
 #include "common/metadata.h"
 #include "os/fatal.h"
+#include "space/reclaim.h"
+
+#include <errno.h>
 
 bool hold_claim_to_close(struct hold *hold)
 {
@@ -78,15 +81,66 @@ noinline struct hold *hold_find(struct thread *thread, struct epoch *epoch, uint
     return hold;
 }
 
-void hold_close_chunk(struct epoch *epoch, struct cursor *cursor)
+/* The full chunks of a hold are a ring, and a new one is its last. */
+static void full_link(struct hold *hold, uint32_t last)
 {
-    const uint32_t first = (uint32_t)arena_unit(cursor_start(cursor));
-    invariant(cursor_start(cursor) != NULL && unit_tag(first) == TAG_CHUNK);
-    epoch_link_run(epoch, first);
-    if (chunk_close(cursor)) {
-        epoch_recycle_chunk(epoch, first);
+    const uint32_t first = hold->full == 0 ? last : hold->full;
+    const uint32_t before = hold->full == 0 ? last : arena.runs[first].prev;
+    hold->full = first;
+    arena.runs[last].prev = before;
+    arena.runs[last].next = first;
+    arena.runs[before].next = arena.runs[first].prev = last;
+}
+
+static void full_close(struct hold *hold, uint32_t first)
+{
+    const struct run *const chunk = &arena.runs[first];
+    arena.runs[chunk->prev].next = chunk->next;
+    arena.runs[chunk->next].prev = chunk->prev;
+    if (hold->full == first) {
+        hold->full = chunk->next == first ? 0 : chunk->next;
     }
-    invariant(cursor_start(cursor) == NULL);
+    if (chunk_close(first)) {
+        epoch_recycle_chunk(hold->epoch, first);
+    }
+}
+
+void hold_end_chunk(struct hold *hold)
+{
+    const uint32_t ended = (uint32_t)arena_unit(cursor_start(&hold->cursor));
+    invariant(cursor_start(&hold->cursor) != NULL && unit_tag(ended) == TAG_CHUNK);
+    for (unsigned looks = 0; looks < 2 && hold->full != 0; looks++) {
+        const uint32_t first = hold->full;
+        hold->full = arena.runs[first].next;
+        if (chunk_is_shared(first)) {
+            full_close(hold, first);
+        }
+    }
+    epoch_link_run(hold->epoch, ended);
+    chunk_end(&hold->cursor, hold);
+    full_link(hold, ended);
+}
+
+void hold_close_full(struct hold *hold)
+{
+    while (hold->full != 0) {
+        full_close(hold, hold->full);
+    }
+}
+
+noinline bool hold_recycle_full(const void *p)
+{
+    struct thread *const thread = front_current->thread;
+    const uint32_t first = arena.units[arena_unit(p)].first;
+    struct hold *const hold = load_plain(&arena.runs[first].chunk.filler);
+    const int saved = errno;
+    invariant(load_plain(&hold->holder) == thread && load_plain(&arena.runs[first].chunk.unfreed) == 0);
+    gate_lock(&thread->gate);
+    full_close(hold, first);
+    reclaim_tick();
+    gate_unlock(&thread->gate);
+    errno = saved;
+    return true;
 }
 
 /* A report counts what the heap caches under the epoch's lock. The next scope fills a chunk again, unless objects live
@@ -103,6 +157,7 @@ void hold_end_slabs(struct thread *thread, struct hold *hold)
     thread->idle_heaps = heap;
     if (load_plain(&hold->epoch->pins) == 1) {
         hold->filled_kib = 0;
+        hold->outlives = false;
     }
 }
 
@@ -144,7 +199,8 @@ void hold_empty(struct thread *thread, struct epoch *epoch, struct hold *hold)
     if (chunk_is_empty(&hold->cursor)) {
         chunk_reset(&hold->cursor);
     } else {
-        hold_close_chunk(epoch, &hold->cursor);
+        hold_end_chunk(hold);
+        hold_close_full(hold);
     }
 }
 
@@ -164,7 +220,7 @@ bool hold_make_idle(struct hold *hold)
 {
     const struct epoch *const epoch = hold->epoch;
     invariant(load_plain(&hold->holder) != HOLD_IDLE && hold->real == hold);
-    invariant(hold->nested == 0);
+    invariant(hold->nested == 0 && hold->full == 0);
     (void)swap_seq_cst(&hold->holder, HOLD_IDLE);
     return epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_CLOSED;
 }

@@ -39,8 +39,33 @@ void hold_end_slabs(struct thread *thread, struct hold *hold);
  * there is none. *helps: the epoch is closed, and the caller must look for idle holds in it. In the gate. */
 uint32_t hold_put_away(struct thread *thread, struct hold *hold, bool *helps);
 
-/* Takes a hold's cursor off its chunk, in which objects live. The chunk waits for their frees. */
-void hold_close_chunk(struct epoch *epoch, struct cursor *cursor);
+/* Takes the hold's cursor off its chunk, in which objects live. The chunk is a full one of the hold from now on. Of
+ * those from before it closes some in which other threads free. In the gate. */
+void hold_end_chunk(struct hold *hold);
+
+/* Closes the full chunks of a hold. They wait for the frees of their objects. In the gate. */
+void hold_close_full(struct hold *hold);
+
+/* Recycles the full chunk of one of the thread's holds that p lies in. The thread has freed all objects there. True. */
+bool hold_recycle_full(const void *p);
+
+/* Frees an object of a chunk that a hold of the thread fills, or has filled. False: it is in no such chunk. p lies in a
+ * chunk. */
+always_inline bool hold_free(struct hold *hold, void *p)
+{
+    const uint32_t left = chunk_free_full(hold, p);
+    if (likely(left - 1 < CHUNK_NOT_FULL - 1)) {
+        return true;
+    }
+    if (left == 0) {
+        return hold_recycle_full(p);
+    }
+    if (chunk_is_own(&hold->cursor, p)) {
+        chunk_free_own(&hold->cursor, p);
+        return true;
+    }
+    return false;
+}
 
 /* The ambient hold, in which plain malloc lands now: that of the innermost scope that takes plain malloc. NULL: the
  * process. */

@@ -46,6 +46,7 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     store_relaxed(&epoch->pins, 1);
     invariant(load_plain(&epoch->first.heap) == NULL);
     epoch->first.filled_kib = 0;
+    epoch->first.outlives = false;
     epoch->first.free_entry = epoch->first.free_entries = 0;
     /* The word comes before the hold. A thread that comes late to help with a close of the record's earlier life may
      * claim the hold as soon as it is idle, and subtracts it from the word. The word counts the hold, and one for the
@@ -143,34 +144,28 @@ void scope_drop_left(struct thread *thread)
     }
 }
 
-/* Whether a heap caches little enough to wait for the thread's next scope. It does if it did, and had no slow operation
- * since. */
-static bool heap_is_light(struct heap *heap)
+void scope_close_full(struct thread *thread)
 {
-    size_t bytes = 0;
-    if (heap->operations != heap->operations_seen) {
-        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-            bytes += heap_cached(heap, c) * class_geometry[c].size;
-        }
-        heap->operations_seen = heap->operations;
+    invariant(thread->gate.is_inside);
+    for (const struct hold *scope = thread->scope; scope != NULL; scope = scope->outer) {
+        hold_close_full(scope->real);
     }
-    return bytes <= (size_t)LEFT_KIB * 1024;
 }
 
-/* Before a thread leaves a hold. A thread keeps little, and that for one hold: the one that it left last. An empty
- * chunk, few slots and their slabs stay there until it leaves another hold, or needs a chunk. A chunk with objects
- * stays with its hold, and the next scope fills it on. */
+/* Before a thread leaves a hold. It closes full chunks. Of the rest, a thread keeps little, and that for one hold: the
+ * one that it left last. An empty chunk, few slots and their slabs stay there until it leaves another hold, or needs a
+ * chunk. A chunk with objects stays with its hold, and the next scope fills it on. */
 static noinline void hold_leave(struct thread *thread, struct hold *hold)
 {
     struct heap *const heap = load_plain(&hold->heap);
-    const bool ends_slabs = heap != NULL && !heap_is_light(heap);
-    const bool has_chunk = cursor_start(&hold->cursor) != NULL && chunk_is_empty(&hold->cursor);
-    const bool keeps = has_chunk || (heap != NULL && !ends_slabs);
-    const bool drops = keeps && thread->left != NULL && thread->left != hold;
-    if (ends_slabs || drops) {
+    const bool has_chunk = cursor_start(&hold->cursor) != NULL, is_empty = has_chunk && chunk_is_empty(&hold->cursor);
+    const bool is_heavy = heap != NULL && heap_is_heavier(heap, (size_t)LEFT_KIB * 1024);
+    const bool drops = (is_empty || heap != NULL) && thread->left != NULL && thread->left != hold;
+    if (is_heavy || drops || hold->full != 0) {
         gate_lock(&thread->gate);
-        if (ends_slabs) {
-            hold_end_slabs(thread, hold);
+        hold_close_full(hold);
+        if (is_heavy) {
+            heap_lighten(heap, (size_t)LEFT_KIB * 1024);
         }
         if (drops) {
             scope_drop_left(thread);
@@ -178,15 +173,16 @@ static noinline void hold_leave(struct thread *thread, struct hold *hold)
         reclaim_tick();
         ending_unlock_gate(thread);
     }
-    if (keeps) {
+    if (is_empty || heap != NULL) {
         thread->left = hold;
     }
+    hold->outlives |= has_chunk && !is_empty;
 }
 
 void scope_return(struct thread *thread, struct hold *hold)
 {
     invariant(load_plain(&hold->holder) == thread);
-    if (unlikely(thread->left != hold || load_plain(&hold->heap) != NULL)) {
+    if (unlikely(thread->left != hold || load_plain(&hold->heap) != NULL || hold->full != 0)) {
         hold_leave(thread, hold);
     }
     if (unlikely(hold_make_idle(hold))) {
@@ -384,6 +380,7 @@ static void scope_replace(struct thread *thread, struct hold *hold)
     invariant(thread->gate.is_inside && thread->scope->outer == hold);
     if (hold->nested == 0) {
         thread->scope->outer = hold->outer;
+        hold_close_full(hold);
         (void)hold_make_idle(hold); /* the caller, which closes the epoch, looks for idle holds itself */
     } else if (scope_leave_again(hold)) {
         thread->scope->outer = hold->outer;

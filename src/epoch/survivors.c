@@ -26,7 +26,6 @@ static void count_chunk(uint32_t first, struct survivors *sum)
     size_t bytes;
     sum->objects += chunk_count(first, &bytes);
     sum->bytes += bytes;
-    sum->chunk_bytes += CHUNK_BYTES;
 }
 
 static void count_run(uint32_t first, struct survivors *sum)
@@ -35,6 +34,7 @@ static void count_run(uint32_t first, struct survivors *sum)
     const uint32_t tag = unit_tag(first);
     if (tag == TAG_CHUNK) {
         count_chunk(first, sum);
+        sum->chunk_bytes += CHUNK_BYTES;
     } else if (tag == TAG_LARGE) {
         sum->objects++;
         const size_t bytes = owned_load(&run->large_bytes); /* its owner may resize it meanwhile */
@@ -66,7 +66,10 @@ static void count_hold(const struct hold *hold, struct survivors *sum)
 {
     const char *start = cursor_start(&hold->cursor);
     if (start != NULL) {
-        count_chunk((uint32_t)arena_unit(start), sum);
+        sum->chunk_bytes += CHUNK_BYTES;
+        if (load_plain(&hold->cursor.at) != load_plain(&hold->cursor.freed)) {
+            count_chunk((uint32_t)arena_unit(start), sum);
+        }
     }
     const struct heap *heap = load_acquire(&hold->heap);
     if (heap != NULL) {

@@ -13,6 +13,7 @@
 #define TSLAB_MALLOC_FAST_H
 
 #include "common/guard.h"
+#include "epoch/hold.h"
 #include "malloc/current_thread.h"
 #include "malloc/object.h"
 #include "slab/epoch_record.h"
@@ -71,7 +72,10 @@ always_inline void fast_free(void *p)
             magazine_push(m, p);
             return;
         }
-        if (chunk_free_small(fast_cursor(), p)) {
+        if (likely(chunk_free_small(fast_cursor(), p))) {
+            return;
+        }
+        if (tag == TAG_CHUNK && hold_free(front_current->filling, p)) {
             return;
         }
     }

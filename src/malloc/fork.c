@@ -5,6 +5,7 @@
 
 #include "common/trace.h"
 #include "epoch/ending.h"
+#include "epoch/hold.h"
 #include "epoch/scope.h"
 #include "epoch/work_unit.h"
 #include "malloc/engine.h"
@@ -105,6 +106,10 @@ static void recount_noted(const struct thread *thread)
         return;
     }
     struct run *chunk = &arena.runs[noted];
+    if (load_plain(&chunk->chunk.filler) != NULL) {
+        chunk_recount_full(noted);
+        return;
+    }
     if (load_plain(&chunk->live) >= CHUNK_OPEN / 2) {
         store_plain(&chunk->live, COUNT_ANEW); /* recover_hold counts it by its cursor */
         return;
@@ -125,6 +130,10 @@ static void recover_hold(struct hold *hold, const struct thread *self)
         chunk_recount(&hold->cursor);
     }
     if (vanished) {
+        for (uint32_t at = hold->full; at != 0; at = arena.runs[at].next == hold->full ? 0 : arena.runs[at].next) {
+            chunk_recount_full(at);
+        }
+        hold_close_full(hold);
         hold->nested = 0;
         hold->free_entry = hold->free_entries = 0; /* the child may find the list cut in two */
         store_plain(&hold->holder, HOLD_IDLE);

@@ -76,6 +76,7 @@ static void give_back_caches(struct thread *thread)
     exchange_tick(true);
     (void)resting_look(UINT64_MAX);
     scope_drop_left(thread);
+    scope_close_full(thread);
     thread_flush_warm(thread);
     epoch_flush_shared_warm();
 }
@@ -131,6 +132,12 @@ noinline void *object_alloc_slow(size_t size)
     if (size > SMALL_MAX) {
         return object_alloc_ambient(size, 1, CLASS_NONE, &zero);
     }
+    if (size <= CHUNK_OBJECT_MOST) {
+        void *const large = chunk_alloc(&front_current->filling->cursor, size);
+        if (large != NULL) {
+            return large;
+        }
+    }
     const unsigned class = class_of_size(size);
     const bool bypasses = option_get(OPTION_MAGAZINES) == 0 && !samples_are_on();
     void *p = bypasses ? refill_alloc_claimed(front_current->heap, class) : NULL;
@@ -180,16 +187,10 @@ static void free_slot(struct thread *thread, uint32_t tag, void *p)
     }
 }
 
-/* Frees an object of a chunk: one that plain malloc or the innermost scope fills, or any other. */
+/* Frees an object of a chunk: of the hold where plain malloc lands, of the innermost scope, or of any other. */
 static void free_in_chunk(struct thread *thread, void *p)
 {
-    struct cursor *const filling = &front_current->filling->cursor;
-    struct hold *const scope = thread->scope;
-    if (chunk_is_own(filling, p)) {
-        chunk_free_own(filling, p);
-    } else if (scope != NULL && chunk_is_own(&scope->real->cursor, p)) {
-        chunk_free_own(&scope->real->cursor, p);
-    } else {
+    if (!hold_free(front_current->filling, p) && (thread->scope == NULL || !hold_free(thread->scope->real, p))) {
         epoch_free_chunk(thread, p);
     }
 }

@@ -198,6 +198,8 @@ void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
         arena.units[first + i].first = first; /* the depot has set both ends */
     }
     owned_store(&slab->swept_live, 0);
+    store_plain(&slab->full, 0);
+    store_plain(&slab->chunk.filler, NULL);
     for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
         store_plain(&arena.units[first + i].tag, TAG_CHUNK);
     }
@@ -227,15 +229,37 @@ bool chunk_is_empty(const struct cursor *cursor)
     return load_acquire(&chunk_of(cursor)->live) == CHUNK_OPEN - cursor_alive(cursor);
 }
 
-bool chunk_close(struct cursor *cursor)
+bool chunk_is_sparse(const struct cursor *cursor)
 {
-    struct run *const slab = chunk_of(cursor);
-    const uint32_t alive = cursor_alive(cursor);
-    const uint32_t filled = (uint32_t)(load_plain(&cursor->at) - load_plain(&cursor->start));
-    store_plain(&slab->full, filled);
+    const uint64_t freed = load_plain(&cursor->freed) + CHUNK_OPEN - load_relaxed(&chunk_of(cursor)->live);
+    const uint64_t start = load_plain(&cursor->start), filled = load_plain(&cursor->at) - start;
+    invariant(freed >= start && freed <= start + filled);
+    return (freed - start) * 2 > filled;
+}
+
+void chunk_end(struct cursor *cursor, struct hold *hold)
+{
+    struct run *const chunk = chunk_of(cursor);
+    store_plain(&chunk->full, (uint32_t)(load_plain(&cursor->at) - load_plain(&cursor->start)));
+    store_plain(&chunk->chunk.unfreed, cursor_alive(cursor));
+    store_plain(&chunk->chunk.filler, hold);
     cursor_leave(cursor);
     cursor_set(cursor, NO_CHUNK);
-    return fetch_sub_seq_cst(&slab->live, CHUNK_OPEN - alive) == CHUNK_OPEN - alive;
+}
+
+bool chunk_close(uint32_t first)
+{
+    struct run *const chunk = &arena.runs[first];
+    const uint32_t open = CHUNK_OPEN - load_plain(&chunk->chunk.unfreed);
+    invariant(unit_tag(first) == TAG_CHUNK && load_plain(&chunk->chunk.filler) != NULL);
+    store_plain(&chunk->chunk.filler, NULL);
+    return fetch_sub_seq_cst(&chunk->live, open) == open;
+}
+
+bool chunk_is_shared(uint32_t first)
+{
+    invariant(load_plain(&arena.runs[first].chunk.filler) != NULL);
+    return load_relaxed(&arena.runs[first].live) != CHUNK_OPEN;
 }
 
 bool chunk_pin(uint32_t first)
@@ -344,6 +368,13 @@ void chunk_recount(struct cursor *cursor)
     struct run *const slab = chunk_of(cursor);
     store_relaxed(&slab->live, CHUNK_OPEN);
     store_plain(&cursor->freed, load_plain(&cursor->at) - chunk_granules(run_index(slab)));
+}
+
+void chunk_recount_full(uint32_t first)
+{
+    invariant(load_plain(&arena.runs[first].chunk.filler) != NULL);
+    store_relaxed(&arena.runs[first].live, CHUNK_OPEN);
+    store_plain(&arena.runs[first].chunk.unfreed, chunk_granules(first));
 }
 
 void chunk_abandon(struct cursor *cursor)

@@ -7,13 +7,15 @@
  * A chunk counts granules, not objects, so that allocating counts by advancing the cursor: all granules that the cursor
  * has passed live, except those that were freed. The number of objects follows from the codes.
  *
- * One holder at a time fills a chunk (epoch_record.h). It writes and clears codes by plain stores, and counts in its
- * cursor. Every other thread clears a code by a swap, and subtracts its granules from `live` of the descriptor.
- * While the chunk is open, `live` is CHUNK_OPEN less the granules that other threads freed. Once it is closed, `live`
- * is the granules of the objects in it. The thread that brings it to 0 owns the chunk.
+ * A chunk is open, then full, then closed. One holder at a time fills an open chunk (epoch_record.h). It writes and
+ * clears codes by plain stores, and counts in its cursor. A full chunk is filled no more, and still belongs to the hold
+ * that filled it (`filler`): its holder frees there by plain stores, too, and counts in `unfreed`. Every other thread
+ * clears a code by a swap, and subtracts its granules from `live` of the descriptor. Until the chunk is closed, `live`
+ * is CHUNK_OPEN less the granules that other threads freed. Once it is closed, which is before the holder leaves,
+ * `live` is the granules of the objects in it. The thread that brings it to 0 owns the chunk.
  *
- * `full` of the descriptor tells how many granules of a closed chunk were filled. The pages that the cursor reaches are
- * noted (pages.h) when it leaves the chunk, moves back or starts anew in it.
+ * `full` of the descriptor tells how many granules were filled; 0: the chunk is open. The pages that the cursor reaches
+ * are noted (pages.h) when it leaves the chunk, moves back or starts anew in it.
  *
  * Invariants:
  *
@@ -28,6 +30,8 @@
 #include "common/misuse.h"
 #include "slab/size_codes.h"
 #include "slab/slab.h"
+
+struct hold;
 
 enum {
     CHUNK_BYTES = CHUNK_UNITS * UNIT_BYTES,
@@ -153,6 +157,29 @@ always_inline void chunk_free_own(struct cursor *cursor, void *p)
     chunk_take_back(cursor, code, size_code_granules(found));
 }
 
+enum { CHUNK_NOT_FULL = UINT32_MAX };
+
+/* Frees an object of a full chunk of the hold. Returns the granules there that are not freed: with 0, the chunk is
+ * empty, and the caller must recycle it. CHUNK_NOT_FULL: p is no object of a full chunk of this hold. p lies in a
+ * chunk. The holder. */
+always_inline uint32_t chunk_free_full(const struct hold *hold, void *p)
+{
+    struct run *const chunk = &arena.runs[arena.units[arena_unit(p)].first];
+    if (load_plain(&chunk->chunk.filler) != hold || (uintptr_t)p % GRANULE_BYTES != 0) {
+        return CHUNK_NOT_FULL;
+    }
+    atomic_u8 *const code = size_code_at(p);
+    const uint32_t granules = size_code_granules(load_plain(code));
+    if (unlikely(granules == 0)) {
+        return CHUNK_NOT_FULL;
+    }
+    const uint32_t unfreed = load_plain(&chunk->chunk.unfreed) - granules;
+    invariant(unfreed < CHUNK_GRANULES);
+    store_plain(code, 0);
+    store_plain(&chunk->chunk.unfreed, unfreed);
+    return unfreed;
+}
+
 /* Frees an object of a chunk that the caller does not fill. True: it was the last one, and the caller owns the chunk
  * and must recycle it. A fork may come between the two writes, so the caller notes the chunk first (thread.h). */
 bool chunk_free_other(void *p);
@@ -185,6 +212,9 @@ void chunk_recycle(uint32_t first);
 /* Whether no object in the cursor's chunk lives, and no thread is about to free in it. */
 bool chunk_is_empty(const struct cursor *cursor);
 
+/* Whether less than half of what was filled of the cursor's chunk lives. The holder. */
+bool chunk_is_sparse(const struct cursor *cursor);
+
 /* Whether the chunk ends for the cursor where the next object is sampled. */
 bool chunk_is_cut(const struct cursor *cursor);
 
@@ -192,14 +222,20 @@ bool chunk_is_cut(const struct cursor *cursor);
  * room. The holder. */
 bool chunk_pass_cut(struct cursor *cursor, size_t size, size_t alignment);
 
-/* Detaches the cursor from its chunk. True: the chunk is empty, and the caller owns it and must recycle it. False: the
- * thread that frees the last object will own it. The caller has linked the run before, where that thread looks for
- * it. */
-bool chunk_close(struct cursor *cursor);
+/* Detaches the cursor from its chunk, which is full from now on. The holder. */
+void chunk_end(struct cursor *cursor, struct hold *hold);
 
-/* Counts anew, for the child of a fork: threads that filled the chunk, or freed in it, may have been interrupted
- * anywhere. */
+/* Closes a full chunk. True: it is empty, and the caller owns it and must recycle it. False: the thread that frees the
+ * last object will own it. The caller has linked the run before, where that thread looks for it. The holder. */
+bool chunk_close(uint32_t first);
+
+/* Whether a thread without the hold has freed in a full chunk. The holder. */
+bool chunk_is_shared(uint32_t first);
+
+/* Count anew, for the child of a fork: threads that filled the chunk, or freed in it, may have been interrupted
+ * anywhere. The chunk of a cursor, and a full one. */
 void chunk_recount(struct cursor *cursor);
+void chunk_recount_full(uint32_t first);
 
 /* Counts the objects in a chunk by their codes. *bytes receives the bytes that they occupy. Exact, except for objects
  * that other threads allocate and free meanwhile. They must not recycle the chunk. */

@@ -479,6 +479,7 @@ struct hold *epoch_link_hold(struct epoch *epoch)
     invariant(load_plain(&hold->holder) == HOLD_TAKEN && cursor_start(&hold->cursor) == NULL);
     invariant(load_plain(&hold->heap) == NULL);
     hold->filled_kib = 0;
+    hold->outlives = false;
     hold->free_entry = hold->free_entries = 0;
     store_release(&hold->next, epoch_first_hold(epoch));
     store_release(&epoch->holds, hold);

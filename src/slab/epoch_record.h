@@ -74,11 +74,13 @@ struct hold {
     struct hold *real;           /* the hold itself, except in a reentry */
     /* Private to the holder. */
     uint32_t nested;     /* how often the scope was entered once more; in a reentry, how often it was entered */
-    uint32_t filled_kib; /* KiB of chunks and large runs in this life of the epoch, up to a limit (epoch_alloc.c) */
+    uint16_t filled_kib; /* KiB of chunks and large runs in this life of the epoch, up to a limit (epoch_alloc.c) */
+    bool outlives;       /* in this life of the epoch, a thread left it with objects in the chunk */
     struct hold *outer;  /* the scope around this one */
     uint32_t affinity;   /* of the slabs that its heaps are home to; 0: it had none yet. Never changes then */
     uint32_t free_entry,
         free_entries; /* the first of the entries for handles that it keeps, 0: none; and their number */
+    uint32_t full;    /* the first of its full chunks, linked in their descriptors; 0: none. Changed in the gate */
 
     /* The holder's own, on a cache line that other threads leave alone. */
     _Alignas(CACHE_LINE) struct cursor cursor;

@@ -77,7 +77,8 @@ struct run {
     /* The protocol of a slab (slab.h, partial_list.h). */
     atomic_u32 word;     /* state, class and epoch */
     atomic_u32 full;     /* slab: words of the bitmap that are whole. Chunk: how far it was filled (chunk.h) */
-    uint32_t prev, next; /* neighbours in the run's present list: partial slabs, a bin of the depot, or trapped runs */
+    uint32_t prev, next; /* neighbours in the run's present list: partial slabs, full chunks of a hold, a bin of the
+                            depot, or trapped runs */
 
     /* The run (depot.h). Written under the depot's lock. The owner of a used run may read them. */
     uint32_t units;
@@ -112,8 +113,15 @@ struct run {
     };
     bool is_guarded; /* large run, in the checked library: the page behind it has no access (large.c) */
 
-    /* A set bit means that the slot is in the slab. The bitmap has its own cache lines: most givers write only here. */
-    _Alignas(CACHE_LINE) atomic_u64 bitmap[BITMAP_WORDS];
+    /* Cache lines of their own: most givers write only to the bitmap, and only the holder to the counts. */
+    union {
+        /* A set bit means that the slot is in the slab. */
+        _Alignas(CACHE_LINE) atomic_u64 bitmap[BITMAP_WORDS];
+        struct {
+            _Atomic(struct hold *) filler; /* full chunk: the hold that filled it (chunk.h); else NULL */
+            atomic_u32 unfreed;            /* granules that the threads of this hold allocated and did not free */
+        } chunk;
+    };
 };
 
 /* Units have lower numbers than this, so that a number fits into the word of a lock (lock.h) beside its two flags. */

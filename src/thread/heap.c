@@ -500,6 +500,34 @@ void heap_empty(struct heap *heap)
     invariant(hot_runs_units(&heap->hot) == 0);
 }
 
+static size_t heap_bytes(const struct heap *heap)
+{
+    size_t bytes = 0;
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        bytes += heap_cached(heap, c) * class_geometry[c].size;
+    }
+    return bytes;
+}
+
+bool heap_is_heavier(struct heap *heap, size_t bytes)
+{
+    const bool changed = heap->operations != heap->operations_seen;
+    heap->operations_seen = heap->operations;
+    return changed && heap_bytes(heap) > bytes;
+}
+
+void heap_lighten(struct heap *heap, size_t bytes)
+{
+    size_t cached = heap_bytes(heap);
+    for (unsigned c = CLASS_LIMIT - 1; c > 0 && cached > bytes; c--) {
+        cached -= heap_cached(heap, c) * class_geometry[c].size;
+        if (heap_uses(heap, c)) {
+            empty_class(heap, c);
+        }
+    }
+    invariant(cached <= bytes);
+}
+
 void heap_rest(struct heap *heap)
 {
     hot_runs_flush(&heap->hot);

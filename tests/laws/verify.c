@@ -356,7 +356,10 @@ static void verify_closed_chunks(const struct epoch *epoch)
         if (unit_tag(at) == TAG_CHUNK) {
             verify_chunk_run(at);
             const uint64_t granules = verify_codes(at, CHUNK_GRANULES);
-            invariant(granules != 0 && granules == load_plain(&arena.runs[at].live));
+            const uint32_t live = load_plain(&arena.runs[at].live);
+            const bool is_full = load_plain(&arena.runs[at].chunk.filler) != NULL;
+            invariant(is_full || granules != 0);
+            invariant(granules == (is_full ? load_plain(&arena.runs[at].chunk.unfreed) - (CHUNK_OPEN - live) : live));
         } else {
             invariant(load_plain(&arena.units[at].tag) != TAG_NONE);
         }

@@ -380,7 +380,11 @@ static void free_in_chunk(const struct thread *thread, int actor)
 {
     struct hold *hold = thread->scope == NULL ? NULL : thread->scope->real;
     struct object *object = world_held_by(actor, true);
-    if (hold == NULL || object == NULL || object->handle != 0 || !chunk_is_own(&hold->cursor, object->address)) {
+    if (hold == NULL || object == NULL || object->handle != 0 || arena_tag(object->address) != TAG_CHUNK) {
+        return;
+    }
+    const struct run *const chunk = &arena.runs[arena.units[arena_unit(object->address)].first];
+    if (!chunk_is_own(&hold->cursor, object->address) && load_plain(&chunk->chunk.filler) != hold) {
         return;
     }
     world_check_stamp(object);
@@ -388,7 +392,9 @@ static void free_in_chunk(const struct thread *thread, int actor)
     struct flight *flight = world_take_off(actor, object);
     object->leaves = true;
     live_bits_dies(object->address);
-    sim_chunk_free(&hold->cursor, object->address);
+    if (sim_chunk_free(hold, object->address)) {
+        hold_recycle_full(object->address);
+    }
     world_died(object);
     world_land(flight);
 }

@@ -11,7 +11,7 @@
  *   V<n>     advance: close it and open the next, which the thread is inside of if it was inside of it
  *   A<n><c>  allocate so much as class c has, by name   S<n><c> the same, in a slab
  *   M<c>     allocate in the chunk of the scope, if it can, with a switch at each write
- *   U        free one's newest object so, if it is one of the chunk of the scope
+ *   U        free one's newest object so, if it is in a chunk that the scope fills or has filled
  *   H<n>     allocate an object with a handle           D<i>, J<i>   free, look at the i-th handle
  *   y<n>     count what is alive                        z       put away the warm epochs
  *   (        pause plain malloc's landing in epochs     )       resume it

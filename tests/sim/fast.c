@@ -39,9 +39,13 @@ void *sim_chunk_alloc(struct cursor *cursor, size_t size)
     return chunk_alloc(cursor, size);
 }
 
-void sim_chunk_free(struct cursor *cursor, void *p)
+bool sim_chunk_free(struct hold *hold, void *p)
 {
-    if (!chunk_free_small(cursor, p)) {
-        chunk_free_own(cursor, p);
+    if (!chunk_is_own(&hold->cursor, p)) {
+        return chunk_free_full(hold, p) == 0;
     }
+    if (!chunk_free_small(&hold->cursor, p)) {
+        chunk_free_own(&hold->cursor, p);
+    }
+    return false;
 }

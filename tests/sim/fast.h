@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 struct cursor;
+struct hold;
 
 /* NULL when the magazine is empty. */
 void *sim_fast_alloc(unsigned class);
@@ -14,8 +15,9 @@ void *sim_fast_alloc(unsigned class);
 /* False when the magazine does not take it. */
 bool sim_fast_free(void *p);
 
-/* The next object of the cursor's chunk; NULL when it does not fit. And its free. */
+/* The next object of the cursor's chunk; NULL when it does not fit. And a free in a chunk of the hold. True: that was a
+ * full one, and is empty now. */
 void *sim_chunk_alloc(struct cursor *cursor, size_t size);
-void sim_chunk_free(struct cursor *cursor, void *p);
+bool sim_chunk_free(struct hold *hold, void *p);
 
 #endif

@@ -1,0 +1,4 @@
+# slab/chunk.c: a chunk that is closed is still that of its hold.
+/^bool chunk_close(/,/^}/{
+s/^    store_plain(&chunk->chunk.filler, NULL);//
+}
