@@ -59,21 +59,10 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     return value;
 }
 
-/* Libc makes the buffers of its streams at their first use and keeps them. Made in an epoch they would let it drain for
- * ever, or dangle when it is released. */
-static void settle_streams(void)
-{
-    static atomic_u32 settled;
-    if (heap_serves_malloc && swap_acquire(&settled, 1) == 0) {
-        os_streams_settle();
-    }
-}
-
 uint64_t scope_open(struct thread *thread, const struct scope_options *options)
 {
     struct epoch *epoch = thread_take_warm(thread);
     if (epoch == NULL) {
-        settle_streams();
         gate_lock(&thread->gate);
         thread_fetch_warm(thread);
         epoch = thread_take_warm(thread);

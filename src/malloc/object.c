@@ -29,6 +29,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 static void *or_enomem(void *p)
@@ -126,9 +127,31 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
     return or_enomem(p);
 }
 
+#ifdef __GLIBC__
+extern int _IO_file_doallocate(FILE *) __attribute__((weak));
+#else
+#define _IO_file_doallocate NULL
+#endif
+
+/* Whether libc asks for the buffer of a stream in a file or a pipe, which it will keep. In an epoch that would drain
+ * for ever, or be a dangling pointer. (A terminal's buffer is shorter, and the fast path's.) */
+static bool is_for_stream(size_t size, const void *caller)
+{
+    enum { CODE_BYTES = 512 }; /* it is 351 long in glibc 2.36 */
+    return (size == 4096 || size == BUFSIZ) && (uintptr_t)caller - (uintptr_t)_IO_file_doallocate < CODE_BYTES;
+}
+
+/* Malloc jumps here, so that its caller is the caller. */
 noinline void *object_alloc_slow(size_t size)
 {
     bool zero;
+    if (unlikely(is_for_stream(size, __builtin_return_address(0))) && front_current->innermost != &hold_none) {
+        struct thread *const thread = front_current->thread;
+        scope_pause(thread);
+        void *const buffer = object_alloc_ambient(size, 1, class_of_size(size), &zero);
+        (void)scope_resume(thread);
+        return buffer;
+    }
     if (size > SMALL_MAX) {
         return object_alloc_ambient(size, 1, CLASS_NONE, &zero);
     }

@@ -10,13 +10,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdio_ext.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Of <linux/futex.h>, which other compilers than the system's often lack. */
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
@@ -371,28 +368,6 @@ void os_streams_drop(bool in_child)
     if (has_streams_lock()) {
         (in_child ? _IO_list_resetlock : _IO_list_unlock)();
     }
-}
-
-void os_streams_settle(void)
-{
-#ifdef __GLIBC__
-    const int saved = errno;
-    FILE *const streams[] = { stdin, stdout };
-    for (unsigned i = 0; i < sizeof streams / sizeof *streams; i++) {
-        FILE *const stream = streams[i];
-        if (stream == NULL || ftrylockfile(stream) != 0) {
-            continue;
-        }
-        if (__fbufsize(stream) == 0 && fileno_unlocked(stream) >= 0) {
-            (void)setvbuf(stream, NULL, _IOFBF, 0);
-            if (isatty(fileno_unlocked(stream)) != 0) {
-                (void)setvbuf(stream, NULL, _IOLBF, 0);
-            }
-        }
-        funlockfile(stream);
-    }
-    errno = saved;
-#endif
 }
 
 void os_signals_hold(struct os_signals *signals)

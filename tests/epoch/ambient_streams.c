@@ -1,5 +1,5 @@
-/* The buffers of stdin and stdout belong to the process, also where they are first used inside of a scope. The test
- * program's own checks print only when they fail. */
+/* The buffers of streams that are no terminals belong to the process, also where they are first used inside of a scope.
+ * The test program's own checks print only when they fail. */
 #include "epoch.h"
 
 int main(void)
