@@ -1,7 +1,7 @@
 /* The cache budget: how many bytes magazines and outboxes may hold together. A heap takes bytes from the budget when a
  * class needs more, and puts them back when the class is idle or the heap ends. Of a half of it each thread has its
  * part for itself, so that threads that rest take nothing from others. The other half goes to those who ask first.
- * Beyond it a magazine holds a few slots.
+ * Beyond it a magazine holds a few slots (heap.c).
  *
  * The option cache_bytes sets the budget. The default is 128 MiB, or an eighth of the memory in use, if that is more.
  *

@@ -30,7 +30,7 @@ struct front front_gone = NO_FRONT;
 
 per_thread struct front *front_current = &front_none;
 
-atomic_u32 heap_live_count;
+atomic_u32 heap_live_count, heap_idle_count;
 
 bool heap_serves_malloc;
 
@@ -208,11 +208,12 @@ static size_t slots_bytes(unsigned class, unsigned slots)
 }
 
 /* The slots that a magazine or an outbox may have if it had `before`, which is what it asks for as far as the budget
- * goes, and in any case a few where there are few threads, or one. */
+ * goes, and in any case a few where few threads are awake, or one. */
 static unsigned budget_slots(struct heap *heap, unsigned class, unsigned before, unsigned wanted)
 {
     const uint32_t threads = load_relaxed(&heap_live_count);
-    const unsigned least = (unsigned)min_size(wanted, threads <= FEW_THREADS ? magazine_limit_least(class) : 1);
+    const bool few = threads - min_size(load_relaxed(&heap_idle_count), threads) <= FEW_THREADS;
+    const unsigned least = (unsigned)min_size(wanted, few ? magazine_limit_least(class) : 1);
     invariant(wanted != 0 && before <= TRAY_MOST);
     if (wanted <= before || cache_budget_has(threads, heap->limit_bytes, slots_bytes(class, wanted - before))) {
         return (unsigned)max_size(before, wanted);
@@ -221,8 +222,18 @@ static unsigned budget_slots(struct heap *heap, unsigned class, unsigned before,
     return (unsigned)max_size(before, least);
 }
 
+/* Counts the heap of a thread that the keeper found idle, until it has a slow operation again or ends. In its gate. */
+static void set_idle(struct heap *heap, bool idle)
+{
+    if (heap->is_idle != idle) {
+        heap->is_idle = idle;
+        (void)fetch_add_relaxed(&heap_idle_count, idle ? 1 : UINT32_MAX);
+    }
+}
+
 static void change_budget(struct heap *heap, unsigned class, unsigned before, unsigned now)
 {
+    set_idle(heap, false);
     if (before != now) {
         const size_t bytes = slots_bytes(class, now) - slots_bytes(class, before);
         heap->limit_bytes += bytes;
@@ -530,6 +541,7 @@ void heap_lighten(struct heap *heap, size_t bytes)
 
 void heap_rest(struct heap *heap)
 {
+    set_idle(heap, false);
     hot_runs_flush(&heap->hot);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         if (heap_uses(heap, c)) {
@@ -546,6 +558,7 @@ bool heap_flush_idle(struct heap *heap)
     heap->operations_seen = heap->operations;
     hot_runs_flush_idle(&heap->hot);
     if (is_idle) {
+        set_idle(heap, heap->limit_bytes != 0 && load_plain(&heap->resting_since_ms) == 0);
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
             if (heap_uses(heap, c)) {
                 flush_kept(heap, c);
@@ -597,6 +610,7 @@ static void pay_for_growth(struct heap *heap)
 void heap_operation_end(struct heap *heap)
 {
     invariant(heap->gate->is_inside);
+    set_idle(heap, false);
     if (unlikely(++heap->operations % TICK_OPERATIONS == 0) && option_get(OPTION_MAGAZINES) != 0) {
         const uint64_t now_ms = os_now_ms();
         if (now_ms - heap->tick_ms >= TICK_MS || heap->is_short) {

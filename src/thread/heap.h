@@ -133,6 +133,7 @@ struct heap {
     ptrdiff_t out_bytes;         /* and less what went back */
     bool is_short;               /* since then a class could not have what it asked of the budget */
     size_t limit_bytes;          /* of all magazines and outboxes: what counts in the budget of all caches */
+    bool is_idle;                /* it counts in heap_idle_count */
     size_t paid_units;           /* what the process weighed when hot runs went last because it grew */
     atomic_u64 resting_since_ms; /* since when the heap rests (resting.h); 0: a thread has it, or it is empty */
     atomic_size_t resting_bytes; /* what it cached then */
@@ -162,8 +163,9 @@ extern struct front front_gone;
 /* The heap behind a front that has none. It is always empty. */
 extern struct heap heap_none;
 
-/* The threads that have a heap, without the holder of the last record. Written under the registry's lock. */
-extern atomic_u32 heap_live_count;
+/* The threads that have a heap, without the holder of the last record, written under the registry's lock; and how many
+ * of them had no slow operation lately, as far as a keeper has seen. */
+extern atomic_u32 heap_live_count, heap_idle_count;
 
 /* Whether this library serves the program's plain malloc. The drop-in sets it when it starts. */
 extern bool heap_serves_malloc;
