@@ -9,6 +9,7 @@
 #include "slab/large.h"
 #include "slab/samples.h"
 #include "space/depot.h"
+#include "space/limit.h"
 #include "space/live_bits.h"
 #include "space/reclaim.h"
 #include "space/trap.h"
@@ -135,6 +136,7 @@ static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool tr
     arena_untag(first, units);
     store_relaxed(&arena.runs[first].word, SLAB_EMPTY);
     if (trap) {
+        limit_forget_gone(&arena.runs[first]);
         trap_run(first, units);
     } else {
         depot_put(first, units, false);

@@ -82,6 +82,21 @@ static void give_back_caches(struct thread *thread)
     epoch_flush_shared_warm();
 }
 
+/* Gives back the free pages inside of slabs and chunks, unless nothing can have come since that was done last. */
+static void sweep_at_limit(void)
+{
+    static atomic_u64 swept_ms;
+    static atomic_size_t swept_out;
+    enum { SWEEP_MS = 100 };
+    const size_t out = depot_out_bytes();
+    const uint64_t now_ms = os_now_ms();
+    if (out < load_relaxed(&swept_out) || now_ms - load_relaxed(&swept_ms) >= SWEEP_MS) {
+        (void)holes_purge_all();
+        store_relaxed(&swept_ms, now_ms);
+    }
+    store_relaxed(&swept_out, out);
+}
+
 static void *alloc_ambient(struct thread *thread, struct hold *hold, size_t size, size_t alignment, unsigned class,
                            bool *zero)
 {
@@ -108,9 +123,9 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
     struct hold *hold = ambient_hold(thread);
     void *p = alloc_ambient(thread, hold, size, alignment, class, zero);
     if (unlikely(p == NULL) && load_plain(&limits.hard_units) != SIZE_MAX) {
-        /* Slabs are not swept: their free pages count against the limit whether or not they are purged. */
         gate_lock(&thread->gate);
         give_back_caches(thread);
+        sweep_at_limit();
         ending_unlock_gate(thread);
         p = alloc_ambient(thread, hold, size, alignment, class, zero);
         if (p != NULL) {

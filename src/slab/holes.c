@@ -6,6 +6,7 @@
 #include "os/fatal.h"
 #include "os/os.h"
 #include "space/depot.h"
+#include "space/limit.h"
 #include "space/pages.h"
 #include "space/reclaim.h"
 
@@ -65,6 +66,7 @@ static size_t purge_slab(struct run *slab)
     if (!done) {
         reclaim_pause();
     }
+    limit_count_gone(slab);
     partial_detach(slab);
     return purged;
 }
@@ -113,6 +115,7 @@ static bool purge_chunks(struct epoch *epoch, size_t *purged)
     invariant(lock_is_held(&sweep.lock));
     for (unsigned i = 0; i < n; i++) {
         *purged += chunk_purge(chunks[i]);
+        limit_count_gone(&arena.runs[chunks[i]]);
         if (chunk_unpin(chunks[i])) {
             epoch_recycle_chunk(epoch, chunks[i]);
         }

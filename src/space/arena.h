@@ -111,7 +111,8 @@ struct run {
         uint16_t cut;         /* open chunk: its cursor ends here, in granules, because the object that has the next one
                                  is sampled; CHUNK_GRANULES: it is not cut. By the holder */
     };
-    bool is_guarded; /* large run, in the checked library: the page behind it has no access (large.c) */
+    uint16_t gone_pages; /* slab, chunk: pages that were purged and do not count for limits (limit.h) */
+    bool is_guarded;     /* large run, in the checked library: the page behind it has no access (large.c) */
 
     /* Cache lines of their own: most givers write only to the bitmap, and only the holder to the counts. */
     union {

@@ -164,6 +164,7 @@ static void put_locked(uint32_t first, uint32_t n, unsigned kind, uint64_t now_m
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     invariant(load_plain(&arena.units[first + n - 1].tag) == TAG_NONE);
     run_unmark(first);
+    limit_forget_gone(&arena.runs[first]);
     counter_add(&depot_usage.emptied_units, kind == RUN_DIRTY ? n : 0);
     (void)run_join(first, n, kind, kind == RUN_DIRTY ? now_ms : kind == RUN_ABSENT ? TABLES_GONE : TABLES_THERE);
 }

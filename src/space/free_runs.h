@@ -56,6 +56,7 @@ struct depot_usage {
     atomic_size_t out_bytes;   /* and of those that are not in their slab. Heaps count late (heap.h) */
     atomic_size_t noted_units; /* the units in use when depot.use noted them last. Written under the lock */
     atomic_u64 emptied_units;  /* total units that became empty, with their pages. Written under the lock */
+    atomic_size_t gone_pages;  /* of all runs in use. Any thread writes it */
 };
 extern struct depot_usage depot_usage;
 

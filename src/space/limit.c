@@ -5,6 +5,7 @@
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/text.h"
+#include "space/pages.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -220,6 +221,37 @@ bool limit_has_room(size_t units)
     invariant(lock_is_held(&depot.lock) && units != 0);
     const bool has_room = hard == SIZE_MAX || limit_footprint() + units <= hard;
     limit_note(limit_footprint() + (has_room ? units : 0));
+    return has_room;
+}
+
+void limit_count_gone(struct run *run)
+{
+    const size_t there = pages_there_bytes(run_index(run), run->units);
+    const size_t gone = (((size_t)run->units << UNIT_SHIFT) - there) / os_page_bytes();
+    invariant(run->kind == RUN_USED && gone <= UINT16_MAX);
+    (void)fetch_add_relaxed(&depot_usage.gone_pages, gone - run->gone_pages);
+    run->gone_pages = (uint16_t)gone;
+}
+
+void limit_forget_gone(struct run *run)
+{
+    if (unlikely(run->gone_pages != 0)) {
+        (void)fetch_sub_relaxed(&depot_usage.gone_pages, run->gone_pages);
+        run->gone_pages = 0;
+    }
+}
+
+bool limit_takes_back(struct run *run)
+{
+    bool has_room = true;
+    if (unlikely(run->gone_pages != 0) && load_plain(&limits.hard_units) != SIZE_MAX) {
+        depot_lock();
+        has_room = limit_has_room((run->gone_pages * os_page_bytes() + UNIT_BYTES - 1) >> UNIT_SHIFT);
+        depot_unlock();
+    }
+    if (has_room) {
+        limit_forget_gone(run);
+    }
     return has_room;
 }
 

@@ -1,7 +1,8 @@
 /* Limits: how much memory the process may use, and what happens near the end.
  *
- * The *footprint* counts: used runs, and empty ones that may have pages. It is at least the resident memory of objects
- * and of memory that waits for reuse, without the engine's own records.
+ * The *footprint* counts: used runs, without the pages in them that a purger gave back, and empty ones that may have
+ * pages. It is at least the resident memory of objects and of memory that waits for reuse, without the engine's own
+ * records.
  *
  *   hard       The footprint never exceeds it: an allocation that would is refused, after all free memory went back.
  *   soft       Above it nothing waits for reuse, caches are small, and the program is told.
@@ -39,9 +40,19 @@ extern struct limits limits;
 /* The units that may have pages. */
 static inline size_t limit_footprint(void)
 {
-    return counter_get(&depot.units[RUN_USED]) + counter_get(&depot.units[RUN_DIRTY]) +
-           counter_get(&depot.units[RUN_STUCK]);
+    const size_t units = counter_get(&depot.units[RUN_USED]) + counter_get(&depot.units[RUN_DIRTY]) +
+                         counter_get(&depot.units[RUN_STUCK]);
+    const size_t gone = load_relaxed(&depot_usage.gone_pages) * os_page_bytes() >> UNIT_SHIFT;
+    return units > gone ? units - gone : 0;
 }
+
+/* Takes the pages of a slab or a chunk that are not there out of the footprint. The purger, which holds or pins it. */
+void limit_count_gone(struct run *run);
+
+/* These pages count again. By the owner of the run. limit_takes_back is for slots on them that will be handed out.
+ * False: the limit has no room for the pages. Not under the depot's lock. */
+void limit_forget_gone(struct run *run);
+bool limit_takes_back(struct run *run);
 
 /* Whether so many units that have no pages may be taken. Under the depot's lock. limit_has_room is for what can be done
  * without. Where limit_allows says no, it notes the refusal. */

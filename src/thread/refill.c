@@ -7,6 +7,7 @@
 #include "os/os.h"
 #include "slab/epoch_record.h"
 #include "space/depot.h"
+#include "space/limit.h"
 #include "space/reclaim.h"
 #include "thread/exchange.h"
 #include "thread/resting.h"
@@ -27,6 +28,19 @@ static bool heap_is_open(const struct heap *heap)
     return epoch_word_state(load_plain(&heap->epoch->word)) == EPOCH_OPEN;
 }
 
+/* Attaches a partial slab. At a hard limit it is one whose pages are there, or find room. NULL: there is none. */
+static struct run *attach_partial(struct partial_list *partial)
+{
+    for (uint32_t left = counter_get(&partial->length); left != UINT32_MAX; left--) {
+        struct run *const slab = partial_attach(partial);
+        if (slab == NULL || limit_takes_back(slab)) {
+            return slab;
+        }
+        partial_detach(slab);
+    }
+    return NULL;
+}
+
 /* Attaches a slab of the class that has slots, a partial one or a new one. False: no memory, or the epoch is closed. */
 static bool attach_slab(struct heap *heap, unsigned class)
 {
@@ -37,7 +51,7 @@ static bool attach_slab(struct heap *heap, unsigned class)
     struct heap_class *hc = heap_class_of(heap, class);
     invariant(hc->slab == NULL && load_plain(&hc->claimed) == 0);
     const uint32_t affinity = geometry->shares_lines ? heap->affinity : heap->epoch->affinity;
-    hc->slab = partial_attach(&epoch_partials(heap->epoch)[class]);
+    hc->slab = attach_partial(&epoch_partials(heap->epoch)[class]);
     if (hc->slab != NULL) {
         invariant(load_plain(&hc->slab->word) == slab_word(SLAB_ATTACHED, class, heap->epoch->id));
         counter_add(&hc->counters.attached, 1);

@@ -1,9 +1,10 @@
-/* The law of memory: histories at random from a seed, and two checks after each. usage: law SEED...
+/* The law of memory: histories at random from a seed, and three checks after each. usage: law SEED...
  *
  * serve: objects of other sizes, of the first thread, take no more fresh pages than they lie on beyond what was free,
  * an eighth and 1 MiB. rest:  after a trim there are no more pages than living objects lie on, an eighth, a hundredth
- * of the peak, and 512 KiB. Each seed has a process of its own. A line says for each check how much of what the law
- * allows was used. */
+ * of the peak, and 512 KiB. limit: such objects are not refused (but for 64 KiB) below a hard limit of the pages of
+ * living objects, their own bytes, an eighth of both, and 2 MiB. Each seed has two processes of its own, as the limit
+ * gives memory back. A line says for each check how much of what the law allows was used. */
 #include "check.h"
 
 #include <inttypes.h>
@@ -215,6 +216,20 @@ static void *serve(void *part)
     return NULL;
 }
 
+/* The bytes that are refused of as many as serve wants. */
+static size_t refused_below(size_t limit)
+{
+    enum { BYTES_EACH = 1300 };
+    size_t refused = 0;
+    CHECK(tslab_limits_set(&(struct tslab_limits){ .hard_bytes = limit }) == TSLAB_OK);
+    for (size_t sum = 0; sum < SERVED_BYTES; sum += BYTES_EACH) {
+        char *const p = malloc(BYTES_EACH);
+        refused += p == NULL ? BYTES_EACH : 0;
+        memset(p != NULL ? p : (char[BYTES_EACH]){ 0 }, 1, BYTES_EACH);
+    }
+    return refused;
+}
+
 static void on_a_thread(void *(*body)(void *), struct part *parts, unsigned threads)
 {
     pthread_t thread[8];
@@ -249,7 +264,7 @@ static bool judge(const char *check, size_t is, size_t allowed)
     return is > allowed;
 }
 
-static int follow(uint64_t seed)
+static bool follow(uint64_t seed, bool is_limited)
 {
     const struct history history = history_of(seed);
     struct part parts[8], served = part_of(&history, seed + 99);
@@ -265,6 +280,10 @@ static int follow(uint64_t seed)
     const size_t start = memory(), high = kib_of("/proc/self/status", "VmHWM");
     on_a_thread(work, parts, history.threads);
     const size_t live = pages_of(parts, history.threads);
+    if (is_limited) {
+        const size_t allowed = live + SERVED_BYTES;
+        return judge("limit", refused_below(allowed + allowed / 8 + 2 * MIB_BYTES), 64 * 1024);
+    }
     const size_t peak = beyond(kib_of("/proc/self/status", "VmHWM"), high);
     const size_t before = memory(), free_bytes = beyond(before, start + live);
     on_a_thread(serve, &served, 1);
@@ -278,25 +297,33 @@ static int follow(uint64_t seed)
     }
     (void)tslab_trim();
     is_bad |= judge("rest", beyond(memory(), start), live + live / 8 + peak / 100 + MIB_BYTES / 2);
-    printf(is_bad ? "  BROKEN\n" : "\n");
     return is_bad;
+}
+
+/* Whether one of the checks fails in a process of its own. */
+static bool is_bad_in_a_child(uint64_t seed, bool is_limited)
+{
+    fflush(stdout);
+    const pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        const bool is_bad = follow(seed, is_limited);
+        fflush(stdout);
+        _exit(is_bad);
+    }
+    int status;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    return status != 0;
 }
 
 int main(int count, char **seeds)
 {
     unsigned broken = 0;
     for (int i = 1; i < count; i++) {
-        fflush(stdout);
-        const pid_t pid = fork();
-        CHECK(pid >= 0);
-        if (pid == 0) {
-            const int status = follow(strtoull(seeds[i], NULL, 10));
-            fflush(stdout);
-            _exit(status);
-        }
-        int status;
-        CHECK(waitpid(pid, &status, 0) == pid);
-        broken += status != 0;
+        const uint64_t seed = strtoull(seeds[i], NULL, 10);
+        const bool is_bad = is_bad_in_a_child(seed, false) | is_bad_in_a_child(seed, true);
+        printf(is_bad ? "  BROKEN\n" : "\n");
+        broken += is_bad;
     }
     return broken != 0;
 }

@@ -44,6 +44,8 @@ void verify_slab_at_rest(const struct run *slab)
         whole += load_plain(&slab->bitmap[w]) == class_word_mask(geometry, w);
     }
     invariant(load_plain(&slab->full) == whole);
+    const char *const start = arena_address(run_index(slab)), *const end = start + ((size_t)slab->units << UNIT_SHIFT);
+    invariant(slab->gone_pages * os_page_bytes() <= pages_gone_bytes(start, end));
 }
 
 /* Lists of partial slabs. */
@@ -180,7 +182,7 @@ static bool waits_with_tables(const struct run *run)
 static void verify_empty(uint32_t first)
 {
     const struct run *run = &arena.runs[first];
-    invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
+    invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY && run->gone_pages == 0);
     for (uint32_t i = 0; i < run->units && i < RUN_TABLES_UNITS_MIN; i++) {
         invariant(load_plain(&arena.units[first + i].tag) == TAG_NONE);
     }
