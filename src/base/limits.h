@@ -41,7 +41,7 @@ enum {
     LIMIT(HANDLE_USE_BITS,                   3,           39), /* log2 of the handles that one entry serves in an epoch */
     LIMIT(EPOCH_GENERATION_SHIFT,            7,           22), /* bits of an epoch's index, in its value and its word */
     LIMIT(EPOCH_BLOCK_SHIFT,                 4,            8), /* log2 of the records in a block of epochs */
-    LIMIT(EPOCH_SLABS_FROM_KIB,             32,         2048), /* KiB of chunks that one hold fills before slabs */
+    LIMIT(EPOCH_SLABS_FROM_KIB,             16,         2048), /* KiB that a hold fills before slabs where objects die */
     LIMIT(LEFT_KIB,                         20,          256), /* KiB of slots in the hold that a thread left last */
     LIMIT(WARM_EPOCHS,                       2,            8), /* records of epochs that a thread keeps for its next ones */
     LIMIT(WARM_SHARED,                       2,           28), /* such records that wait for any thread */

@@ -14,8 +14,9 @@
 
 #include <errno.h>
 
-/* A hold that has filled this much goes over to slabs. */
-enum { SLABS_FROM_BYTES = EPOCH_SLABS_FROM_KIB * 1024 };
+/* A hold that has filled this much goes over to slabs if its objects die, and after four times as much in any case. */
+enum { SLABS_FROM_BYTES = EPOCH_SLABS_FROM_KIB * 1024, SLABS_MOST_BYTES = 4 * SLABS_FROM_BYTES };
+_Static_assert(SLABS_MOST_BYTES / 1024 <= UINT16_MAX, "filled_kib has room");
 
 /* Makes the hold go over to slabs. False: no memory, and the hold stays with chunks. In the gate. */
 static bool hold_begin_slabs(struct thread *thread, struct hold *hold)
@@ -53,7 +54,7 @@ static bool hold_begin_slabs(struct thread *thread, struct hold *hold)
 static void hold_count_filled(struct hold *hold, size_t bytes)
 {
     const size_t kib = hold->filled_kib + bytes / 1024;
-    hold->filled_kib = (uint16_t)min_size(kib, SLABS_FROM_BYTES / 1024);
+    hold->filled_kib = (uint16_t)min_size(kib, SLABS_MOST_BYTES / 1024);
 }
 
 /* Gives the hold a chunk: the one that the thread left empty, or a new one. False: no memory. */
@@ -93,13 +94,11 @@ static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
             chunk_reset(cursor);
             return true;
         }
-        if (hold->outlives &&
-            chunk_is_sparse(cursor)) { /* what threads allocate inside mostly dies before they leave */
-            hold_count_filled(hold, SLABS_FROM_BYTES);
+        if (hold_end_chunk(hold) && (hold->outlives || hold->filled_kib >= SLABS_FROM_BYTES / 1024)) {
+            hold_count_filled(hold, SLABS_MOST_BYTES);
         }
-        hold_end_chunk(hold);
     }
-    if (hold->filled_kib >= SLABS_FROM_BYTES / 1024 && hold_begin_slabs(thread, hold)) {
+    if (hold->filled_kib >= SLABS_MOST_BYTES / 1024 && hold_begin_slabs(thread, hold)) {
         return true;
     }
     return hold_get_chunk(thread, hold);

@@ -105,13 +105,15 @@ static void full_close(struct hold *hold, uint32_t first)
     }
 }
 
-void hold_end_chunk(struct hold *hold)
+bool hold_end_chunk(struct hold *hold)
 {
     const uint32_t ended = (uint32_t)arena_unit(cursor_start(&hold->cursor));
+    bool dies = false;
     invariant(cursor_start(&hold->cursor) != NULL && unit_tag(ended) == TAG_CHUNK);
     for (unsigned looks = 0; looks < 2 && hold->full != 0; looks++) {
         const uint32_t first = hold->full;
         hold->full = arena.runs[first].next;
+        dies |= chunk_is_sparse(first);
         if (chunk_is_shared(first)) {
             full_close(hold, first);
         }
@@ -119,6 +121,7 @@ void hold_end_chunk(struct hold *hold)
     epoch_link_run(hold->epoch, ended);
     chunk_end(&hold->cursor, hold);
     full_link(hold, ended);
+    return dies || chunk_is_sparse(ended);
 }
 
 void hold_close_full(struct hold *hold)
@@ -199,7 +202,7 @@ void hold_empty(struct thread *thread, struct epoch *epoch, struct hold *hold)
     if (chunk_is_empty(&hold->cursor)) {
         chunk_reset(&hold->cursor);
     } else {
-        hold_end_chunk(hold);
+        (void)hold_end_chunk(hold);
         hold_close_full(hold);
     }
 }

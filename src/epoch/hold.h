@@ -40,8 +40,9 @@ void hold_end_slabs(struct thread *thread, struct hold *hold);
 uint32_t hold_put_away(struct thread *thread, struct hold *hold, bool *helps);
 
 /* Takes the hold's cursor off its chunk, in which objects live. The chunk is a full one of the hold from now on. Of
- * those from before it closes some in which other threads free. In the gate. */
-void hold_end_chunk(struct hold *hold);
+ * those from before it closes some in which other threads free. Returns whether objects die: in this chunk, or in
+ * others that it looked at. In the gate. */
+bool hold_end_chunk(struct hold *hold);
 
 /* Closes the full chunks of a hold. They wait for the frees of their objects. In the gate. */
 void hold_close_full(struct hold *hold);

@@ -229,14 +229,6 @@ bool chunk_is_empty(const struct cursor *cursor)
     return load_acquire(&chunk_of(cursor)->live) == CHUNK_OPEN - cursor_alive(cursor);
 }
 
-bool chunk_is_sparse(const struct cursor *cursor)
-{
-    const uint64_t freed = load_plain(&cursor->freed) + CHUNK_OPEN - load_relaxed(&chunk_of(cursor)->live);
-    const uint64_t start = load_plain(&cursor->start), filled = load_plain(&cursor->at) - start;
-    invariant(freed >= start && freed <= start + filled);
-    return (freed - start) * 2 > filled;
-}
-
 void chunk_end(struct cursor *cursor, struct hold *hold)
 {
     struct run *const chunk = chunk_of(cursor);
@@ -361,6 +353,14 @@ void chunk_reset(struct cursor *cursor)
     cursor_leave(cursor);
     cursor_set(cursor, load_plain(&cursor->start));
     invariant(cursor_alive(cursor) == 0 && !chunk_is_frozen(cursor));
+}
+
+bool chunk_is_sparse(uint32_t first)
+{
+    const struct run *const chunk = &arena.runs[first];
+    const uint32_t alive = load_plain(&chunk->chunk.unfreed) - (CHUNK_OPEN - load_relaxed(&chunk->live));
+    invariant(alive <= load_plain(&chunk->full));
+    return alive < load_plain(&chunk->full) - load_plain(&chunk->full) / 4;
 }
 
 void chunk_recount(struct cursor *cursor)

@@ -212,9 +212,6 @@ void chunk_recycle(uint32_t first);
 /* Whether no object in the cursor's chunk lives, and no thread is about to free in it. */
 bool chunk_is_empty(const struct cursor *cursor);
 
-/* Whether less than half of what was filled of the cursor's chunk lives. The holder. */
-bool chunk_is_sparse(const struct cursor *cursor);
-
 /* Whether the chunk ends for the cursor where the next object is sampled. */
 bool chunk_is_cut(const struct cursor *cursor);
 
@@ -229,8 +226,10 @@ void chunk_end(struct cursor *cursor, struct hold *hold);
  * last object will own it. The caller has linked the run before, where that thread looks for it. The holder. */
 bool chunk_close(uint32_t first);
 
-/* Whether a thread without the hold has freed in a full chunk. The holder. */
+/* Whether a thread without the hold has freed in a full chunk, and whether a quarter of what was filled there is dead.
+ * The holder. */
 bool chunk_is_shared(uint32_t first);
+bool chunk_is_sparse(uint32_t first);
 
 /* Count anew, for the child of a fork: threads that filled the chunk, or freed in it, may have been interrupted
  * anywhere. The chunk of a cursor, and a full one. */

@@ -37,7 +37,7 @@ REFUSED = (
     (1, "There are no results in nowhere", "report nowhere"),
     (1, "There are no results in .", "report ."),
     (1, "There is no run", "report last"),
-    (2, "--groups: there is no rest; there are request, steps", "epochs --groups rest"),
+    (2, "--groups: there is no rest; there are request, sizes, steps", "epochs --groups rest"),
     (2, "--policies: there is no sometimes; there are never, per-request", "requests --policies sometimes"),
     (2, "--scenarios: there is no client", "requests --scenarios client"),
     (2, "--requests must be at least 20, one for each connection", "requests --rate 1000 --requests 9"),

@@ -304,6 +304,9 @@ static void slabs_of_epochs(const void *unused)
     CHECK(tslab_epoch_enter(epoch) >= 0);
     for (size_t i = 0; i < MANY; i++) {
         objects[i] = in_epoch(epoch, 200);
+        if (i == 0) {
+            tslab_free(in_epoch(epoch, (size_t)4 * EPOCH_SLABS_FROM_KIB * 1024));
+        }
     }
     struct accounts accounts = now();
     HAS(accounts, heap_records);

@@ -38,6 +38,7 @@ def page_microseconds(run: Run) -> float:
 
 FIGURES: dict[str, tables.Figures] = {
     "request": {"ns": nanoseconds},
+    "sizes": {"ns an object": nanoseconds},
     "steps": {"ns (95 % interval)": nanoseconds},
     "crowd": {
         "RSS / asked": lambda run: run["grown_kib"] * 1024 / run["asked_bytes"],
@@ -57,6 +58,7 @@ FIGURES: dict[str, tables.Figures] = {
 }
 TITLES = {
     "request": "A request of 225 objects, processor's time (95 % intervals)",
+    "sizes": "Requests of 5 KB to 5 MB, processor's time for an object (95 % intervals)",
     "steps": "The steps around a request, processor's time",
     "crowd": "Many requests at once (95 % intervals)",
     "reclaim": "Close with reclaim (95 % intervals)",
@@ -130,6 +132,8 @@ def report(found: Results) -> Report:
         table = tables.of_runs(TITLES[group], rows, FIGURES[group], text)
         if group == "request":
             add_ratios(table, rows)
+        elif group == "sizes":
+            add_ratios_to_malloc(table, rows)
         full.append(table)
         body += [f"## {table.title}", ways.GROUPS[group], table.markdown()]
     rows = next(iter(grid.values()))
@@ -167,6 +171,14 @@ def add_ratios(table: Table, rows: tables.Rows) -> None:
         row += more[1:]
 
 
+def add_ratios_to_malloc(table: Table, rows: tables.Rows) -> None:
+    table.heads.append("/ malloc")
+    for row, (name, runs) in zip(table.rows, rows.items()):
+        size, way = name.split(", ")
+        peer = rows.get(f"{size}, malloc")
+        row.append("-" if way == "malloc" or not peer else interval_text(tables.ratio_of(runs, peer, nanoseconds)))
+
+
 def answer(grid: standings.Grid) -> Iterator[str]:
     """What the page says first: paragraphs."""
     rows = grid.get("request", {})
@@ -183,6 +195,13 @@ def answer(grid: standings.Grid) -> Iterator[str]:
         left = standings.middle(standings.column(closed, left_percent))
         pages = short(standings.middle(standings.column(closed, page_microseconds)))
         yield f"**Closed with reclaim, an epoch leaves {left:.2g} % of its memory**, for {pages} us a page."
+    if sizes := grid.get("sizes"):
+        ratios = [
+            f"{size} {interval_text(tables.ratio_of(sizes[f'{size}, drain'], sizes[f'{size}, malloc'], nanoseconds))}"
+            for size in ("5 KB", "50 KB", "500 KB", "5 MB")
+            if f"{size}, drain" in sizes and f"{size}, malloc" in sizes
+        ]
+        yield f"**An epoch that drains, against plain malloc, by the size of a request**: {', '.join(ratios)}."
     if steps := grid.get("steps"):
         each = ", ".join(
             f"{name} {three_digits(standings.middle(standings.column(runs, nanoseconds)))} ns"

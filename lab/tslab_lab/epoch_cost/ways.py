@@ -25,6 +25,9 @@ GROUPS = {
     "frees, from the global allocator or, as a server's threads do, from one of its own without a lock; and malloc, "
     "first byte written, and free, without epochs. static: the program is linked with libtslab.a or libapr-1.a; all "
     "others call a shared library, through their table of jumps, as programs mostly do.",
+    "sizes": "Objects of 16 to 448 bytes, as many as come to a size, the first byte of each written, all freed in the order in "
+    "which they were made. malloc: without an epoch; drain: in an epoch that drains, opened, entered, left and closed for "
+    "each request; survivor: the same, and one object of each request is freed when 100 others have come. On tslab.",
     "steps": "What does not depend on objects: open+close; enter+leave; and all four, as around a request.",
     "crowd": "1,000 requests are under way at once and allocate in turns; each has 225 objects of 16 to 448 bytes, "
     "all written. RSS: what the process weighs more than before, against the bytes that were asked for; left: when all "
@@ -68,6 +71,9 @@ def every(allocators: Collection[str]) -> Iterator[Way]:
         yield timed(name, word, SYSTEM, program=program)
     for allocator in allocators:
         yield timed(f"{allocator}+free", "malloc", allocator)
+    for size, kb in (("5 KB", 5), ("50 KB", 50), ("500 KB", 500), ("5 MB", 5000)):
+        for word in ("malloc", "drain", "survivor"):
+            yield timed(f"{size}, {word}", f"{word}-{kb}", OURS, "sizes", "sizes")
     for name, word in (("open+close", "empty"), ("enter+leave", "enter"), ("all four", "bracket")):
         yield timed(name, word, OURS, "steps")
     yield Way("epochs", "crowd", "crowd", "epochs", (1000, 100), OURS)
@@ -96,7 +102,7 @@ def build(library: Path | None) -> set[str]:
     """Compiles the programs. Returns the names of those that can be: without APR the pools take no part, and without the archive
     beside the library nothing is linked with it."""
     programs: dict[str, tuple[str, list[str], list[str]]] = {
-        name: (f"{name}.c", [], []) for name in ("request", "crowd", "reclaim", "many")
+        name: (f"{name}.c", [], []) for name in ("request", "sizes", "crowd", "reclaim", "many")
     }
     archive = library and library.absolute().parent / ARCHIVE
     if archive and archive.is_file():
