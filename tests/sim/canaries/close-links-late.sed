@@ -1,5 +1,5 @@
 # epoch/hold.c: a chunk is linked after its last free may have found it empty.
-/^void hold_end_chunk(/,/^}/{
+/^bool hold_end_chunk(/,/^}/{
 s/^    epoch_link_run(hold->epoch, ended);//
 }
 /^static void full_close(/,/^}/{
