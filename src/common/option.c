@@ -424,17 +424,7 @@ bool option_set(enum option option, const char *value)
     return set_value(option, (struct slice){ value, strlen(value) }, false);
 }
 
-void option_describe_changed(struct text *text, const char *head)
+bool option_is_changed(enum option option)
 {
-    for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        if (option_get(i) != rows[i].fallback || load_plain(&path_states[i]) == PATH_SET) {
-            text_string(text, head);
-            text_string(text, "  ");
-            text_string(text, rows[i].name);
-            text_string(text, "=");
-            option_tell(text, i, option_get(i));
-            text_string(text, "\n");
-            head = "";
-        }
-    }
+    return option_get(option) != rows[option].fallback || load_plain(&path_states[option]) == PATH_SET;
 }
