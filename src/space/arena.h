@@ -169,8 +169,14 @@ enum arena_table {
     TABLES
 };
 
-/* The bytes that are mapped for a side table. Those about gaps can only be read, and are not among them. Any thread. */
-size_t arena_table_bytes(enum arena_table table);
+/* A side table. It is mapped from its start up to `end`, except for gaps. */
+struct table {
+    uintptr_t start, end;
+    size_t unit_bytes;          /* bytes for each unit */
+    atomic_size_t mapped_bytes; /* writable ones: those about gaps can only be read */
+};
+
+extern struct table arena_tables[TABLES];
 
 /* The bytes of units that are mapped, and that arena_extend has not returned yet. Any thread. */
 size_t arena_unopened_bytes(void);
