@@ -2,8 +2,6 @@
  */
 #include "report/channel.h"
 
-#include "base/build.h"
-
 #include <tslab/tslab.h>
 
 #include "common/option.h"
