@@ -138,8 +138,8 @@ void os_thread_comes(void);
 void os_streams_take(void);
 void os_streams_drop(bool in_child);
 
-/* Gives stdin and stdout their buffers, as libc would at the first use, unless they have some or another thread uses the
- * stream just now. It does nothing where libc has its buffers elsewhere (musl). May allocate. */
+/* Gives stdin and stdout their buffers, as libc would at the first use, unless they have some or another thread uses
+ * the stream just now. It does nothing where libc has its buffers elsewhere (musl). May allocate. */
 void os_streams_settle(void);
 
 /* Blocks all signals for the calling thread, and restores the mask from before. */
