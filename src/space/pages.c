@@ -85,13 +85,6 @@ size_t pages_gone_bytes(const char *from, const char *to)
     return gone;
 }
 
-/* The bytes of a page of the system's that are there. */
-static size_t page_there_bytes(const char *p)
-{
-    const size_t page = os_page_bytes();
-    return page <= UNIT_BYTES ? (page_is_there(p) ? page : 0) : page - pages_gone_bytes(p, p + page);
-}
-
 size_t pages_narrow(char **from, char **to)
 {
     const size_t page = os_page_bytes();
@@ -100,7 +93,7 @@ size_t pages_narrow(char **from, char **to)
     size_t there = 0;
     *from = *to = first;
     for (char *at = first; at < end; at += page) {
-        const size_t bytes = page_there_bytes(at);
+        const size_t bytes = page - pages_gone_bytes(at, at + page);
         if (bytes != 0) {
             *from = there == 0 ? at : *from;
             *to = at + page;
