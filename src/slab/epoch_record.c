@@ -22,11 +22,8 @@ _Alignas(CACHE_LINE) _Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS_ROO
 
 atomic_u64 epoch_visits;
 
-#define SOME_LOCKS                                                                                                     \
-    {                                                                                                                  \
-        .lock = LOCK_INIT(RANK_RUNS), .holds = LOCK_INIT(RANK_HOLDS)                                                   \
-    }
-struct epoch_lock epoch_locks[EPOCH_LOCKS] = { [0 ... EPOCH_LOCKS - 1] = SOME_LOCKS };
+struct epoch_lock epoch_locks[EPOCH_LOCKS] = { [0 ... EPOCH_LOCKS - 1] = { .lock = LOCK_INIT(RANK_RUNS),
+                                                                           .holds = LOCK_INIT(RANK_HOLDS) } };
 
 enum { BLOCK_WORDS = (EPOCH_BLOCKS + 63) / 64 };
 
