@@ -94,11 +94,6 @@ static _Noreturn void say_of_asked(const char *what, const void *p, size_t asked
     fatal_pointer(what, p, about);
 }
 
-static _Noreturn void say(const char *what, const void *p)
-{
-    say_of_asked(what, p, 0);
-}
-
 /* Reports a p where no object starts. */
 static _Noreturn void say_no_object(const void *p)
 {
@@ -115,7 +110,7 @@ static _Noreturn void say_no_object(const void *p)
     } else if (large != 0 && p != (const void *)arena_address((uint32_t)large)) {
         slot_is_interior(p);
     }
-    say(class != CLASS_NONE || large != 0 ? "double free of" : "double or wild free of", p);
+    say_of_asked(class != CLASS_NONE || large != 0 ? "double free of" : "double or wild free of", p, 0);
 }
 
 static void report(const char *what, const void *p, size_t asked)
