@@ -378,18 +378,6 @@ static void add_records(struct accounts *accounts)
 
 /* Puts the parts together. */
 
-static uint64_t sum_of(const struct accounts *accounts, uint64_t *untouched)
-{
-    uint64_t sum = 0;
-    *untouched = 0;
-    for (unsigned i = 0; i < ACCOUNTS; i++) {
-        sum += account_of(accounts, i)->bytes;
-        *untouched += account_of(accounts, i)->untouched_bytes;
-        invariant(account_of(accounts, i)->untouched_bytes <= account_of(accounts, i)->bytes);
-    }
-    return sum;
-}
-
 /* Takes the untouched pages that cached slots left, class by class, to be under free slots, then under objects. */
 static void add_live_slots(struct accounts *accounts, const struct use_tally *tally, uint64_t live)
 {
@@ -453,10 +441,11 @@ static struct accounts_gap add_up(struct accounts *accounts, struct resident *re
     for (unsigned table = 0; table < TABLES; table++) {
         accounts->committed_bytes += counter_get(&arena_tables[table].mapped_bytes);
     }
-    const uint64_t sum = sum_of(accounts, &accounts->untouched_bytes);
-    invariant(accounts->untouched_bytes <= sum);
+    for (unsigned i = 0; i < ACCOUNTS; i++) {
+        invariant(account_of(accounts, i)->untouched_bytes <= account_of(accounts, i)->bytes);
+        accounts->untouched_bytes += account_of(accounts, i)->untouched_bytes;
+    }
     invariant(accounts->moving_runs.bytes == 0 || used == found + accounts->moving_runs.bytes);
-    (void)sum;
     return (struct accounts_gap){ .runs = (int64_t)(used - found - purging),
                                   .slots = (int64_t)not_below_zero(cached, tally.used_slot_bytes) };
 }
