@@ -4,7 +4,6 @@
 
 #include "common/guard.h"
 #include "common/option.h"
-#include "os/os.h"
 
 enum {
     STEP_UNITS_MIN = (4 << 20) / UNIT_BYTES,
@@ -381,7 +380,7 @@ bool arena_leave(uint32_t first, uint32_t n)
     return true;
 }
 
-enum arena_returned arena_return(uint32_t first, uint32_t n)
+enum os_placed arena_return(uint32_t first, uint32_t n)
 {
     invariant(first == arena_page_up(first) && first + n == arena_page_up(first + n));
     const size_t committed = load_plain(&arena.committed_units); /* others extend it, and the tables before */
@@ -392,18 +391,14 @@ enum arena_returned arena_return(uint32_t first, uint32_t n)
         const uintptr_t from = table_from(table, first);
         const uintptr_t to = table_to(table, min_size((size_t)first + n + 1, committed));
         if (!os_commit((void *)from, to - from)) {
-            return ARENA_NO_MEMORY;
+            return OS_NO_MEMORY;
         }
     }
-    switch (os_place(arena_address(first), (size_t)n << UNIT_SHIFT, OS_ACCESS_WRITE)) {
-    case OS_PLACED:
+    const enum os_placed placed = os_place(arena_address(first), (size_t)n << UNIT_SHIFT, OS_ACCESS_WRITE);
+    if (placed == OS_PLACED) {
         choose_pages(first, first + n);
-        return ARENA_RETURNED;
-    case OS_TAKEN:
-        return ARENA_LOST;
-    default:
-        return ARENA_NO_MEMORY;
     }
+    return placed;
 }
 
 void arena_untag(uint32_t first, uint32_t units)

@@ -27,6 +27,7 @@
 #include "base/atomic.h"
 #include "common/size_class.h"
 #include "os/fatal.h"
+#include "os/os.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -206,8 +207,7 @@ void arena_publish(const struct stretch *fresh);
 bool arena_leave(uint32_t first, uint32_t n);
 
 /* Makes such units, or whole pages of them, accessible again. They read as zero. */
-enum arena_returned { ARENA_RETURNED, ARENA_NO_MEMORY, ARENA_LOST /* there is another mapping by now */ };
-enum arena_returned arena_return(uint32_t first, uint32_t n);
+enum os_placed arena_return(uint32_t first, uint32_t n);
 
 /* Gives back the pages of the side tables about the inner units of an empty run, which tell nothing. */
 void arena_purge_tables(uint32_t first, uint32_t n);
