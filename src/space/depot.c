@@ -8,20 +8,15 @@
 
 /* Taking and putting back. */
 
-/* Whether the rest of a huge page is little beside what short runs have, or soon will be. */
-static bool grows_huge(uint64_t now_ms)
-{
-    const size_t units = counter_get(&depot.short_units);
-    return units >= HUGE_FROM_UNITS && huge_is_possible() &&
-           (units >= HUGE_SURELY_UNITS || recent_use_soars(&depot.use, now_ms));
-}
-
 /* Whether n units out of a clean run should come with a huge page, which is claimed then. No shorter clean run has
- * them, so this is where the program grows. */
+ * them, so this is where the program grows. The rest of a huge page is little beside what short runs have, or soon will
+ * be. */
 static bool run_takes_huge(uint32_t run, uint32_t n, uint64_t now_ms)
 {
-    return n <= HUGE_RUN_UNITS && grows_huge(now_ms) && run_place(run, HUGE_UNITS, HUGE_UNITS) != 0 &&
-           limit_has_room(HUGE_UNITS) && huge_claim();
+    const size_t units = counter_get(&depot.short_units);
+    return n <= HUGE_RUN_UNITS && units >= HUGE_FROM_UNITS && huge_is_possible() &&
+           (units >= HUGE_SURELY_UNITS || recent_use_soars(&depot.use, now_ms)) &&
+           run_place(run, HUGE_UNITS, HUGE_UNITS) != 0 && limit_has_room(HUGE_UNITS) && huge_claim();
 }
 
 /* A request for a run, and its result. */

@@ -15,7 +15,7 @@ enum {
 
 static struct {
     atomic_u64 debt_ms;         /* time of huge pages beyond FILL_MS each */
-    atomic_u64 paused_until_ms; /* 0: there is no pause */
+    atomic_u64 paused_until_ms; /* 0: there was no pause yet */
     atomic_u32 is_filling;      /* written under the depot's lock, and by the filling thread */
 } pace;
 
@@ -24,21 +24,10 @@ bool huge_is_possible(void)
     return load_plain(&arena.is_huge_on_request) != 0;
 }
 
-static bool pause_is_over(void)
-{
-    if (likely(load_plain(&pace.paused_until_ms) == 0)) {
-        return true;
-    }
-    if (os_now_ms() < load_plain(&pace.paused_until_ms)) {
-        return false;
-    }
-    store_plain(&pace.paused_until_ms, 0);
-    return true;
-}
-
 bool huge_claim(void)
 {
-    if (load_plain(&pace.is_filling) != 0 || !pause_is_over()) {
+    const uint64_t until_ms = load_plain(&pace.paused_until_ms);
+    if (load_plain(&pace.is_filling) != 0 || (until_ms != 0 && os_now_ms() < until_ms)) {
         return false;
     }
     store_plain(&pace.is_filling, 1);

@@ -42,37 +42,6 @@ void guard_count_down(uint32_t first)
     }
 }
 
-/* Appends a run for which there is room. Under the lock. */
-static void trap_append(uint32_t first, uint32_t units, bool purged)
-{
-    struct run *const run = &arena.runs[first];
-    invariant(lock_is_held(&trapped_runs.lock) && run->kind == RUN_USED && run->units == units);
-    run->next = 0;
-    owned_store(&run->unpurged_bytes, purged ? 0 : (size_t)units << UNIT_SHIFT);
-    *(trapped_runs.oldest == 0 ? &trapped_runs.oldest : &arena.runs[trapped_runs.newest].next) = first;
-    trapped_runs.newest = first;
-}
-
-/* Takes the run that was trapped longest out of the queue. 0: the queue is empty. */
-static uint32_t trap_pop(void)
-{
-    const uint32_t first = trapped_runs.oldest;
-    invariant(lock_is_held(&trapped_runs.lock));
-    if (first != 0) {
-        trapped_runs.oldest = arena.runs[first].next;
-    }
-    return first;
-}
-
-/* Puts it back where it was. */
-static void trap_unpop(uint32_t first)
-{
-    invariant(lock_is_held(&trapped_runs.lock) && first != 0);
-    trapped_runs.newest = trapped_runs.oldest == 0 ? first : trapped_runs.newest;
-    arena.runs[first].next = trapped_runs.oldest;
-    trapped_runs.oldest = first;
-}
-
 /* Counts runs that are trapped, about to be, or about to be so no more. Under the lock. */
 static void trap_count(int runs, uint32_t units)
 {
@@ -118,15 +87,19 @@ static bool trap_make_room(uint32_t units)
 {
     uint32_t first;
     bool opened = true;
-    while (opened && !trap_has_room(units) && (first = trap_pop()) != 0) {
+    invariant(lock_is_held(&trapped_runs.lock));
+    while (opened && !trap_has_room(units) && (first = trapped_runs.oldest) != 0) {
         const uint32_t left = arena.runs[first].units;
+        trapped_runs.oldest = arena.runs[first].next;
         lock_release(&trapped_runs.lock);
         opened = trap_open(first);
         lock_acquire(&trapped_runs.lock);
         if (opened) {
             trap_count(-1, left);
-        } else {
-            trap_unpop(first);
+        } else { /* it stays the oldest */
+            trapped_runs.newest = trapped_runs.oldest == 0 ? first : trapped_runs.newest;
+            arena.runs[first].next = trapped_runs.oldest;
+            trapped_runs.oldest = first;
         }
     }
     if (opened) {
@@ -172,7 +145,10 @@ void trap_run(uint32_t first, uint32_t units)
         trap_count(traps ? 1 : -1, units);
     }
     if (traps) {
-        trap_append(first, units, purged);
+        arena.runs[first].next = 0;
+        owned_store(&arena.runs[first].unpurged_bytes, purged ? 0 : bytes);
+        *(trapped_runs.oldest == 0 ? &trapped_runs.oldest : &arena.runs[trapped_runs.newest].next) = first;
+        trapped_runs.newest = first;
     }
     lock_release(&trapped_runs.lock);
     if (!traps) {
