@@ -189,12 +189,6 @@ static bool parse_value(enum option option, struct slice text, struct option_val
     return option_kinds[rows[option].kind].parse(&rows[option], text, value) && value->path.length <= OPTION_PATH_MOST;
 }
 
-static bool has_path(enum option option, struct slice file)
-{
-    const char *const path = option_path(option);
-    return strlen(path) == file.length && memcmp(path, file.start, file.length) == 0;
-}
-
 /* False: the option has another file. Other threads may read the path after the start. */
 static bool set_path(enum option option, struct slice file, bool starts)
 {
@@ -206,7 +200,8 @@ static bool set_path(enum option option, struct slice file, bool starts)
         store_release(&path_states[option], file.length > 0 ? PATH_SET : PATH_NONE);
         return true;
     }
-    return file.length == 0 || has_path(option, file);
+    const char *const path = option_path(option);
+    return file.length == 0 || (strlen(path) == file.length && memcmp(path, file.start, file.length) == 0);
 }
 
 /* False: the option cannot have this value, and keeps what it has. */
