@@ -50,14 +50,6 @@ static const struct run *run_around(const void *p, size_t *bytes)
     return &arena.runs[first];
 }
 
-/* The epoch of a run. NULL: the process, or an epoch that does not exist. */
-static const struct epoch *epoch_of_run(const struct run *run)
-{
-    const uint32_t word = load_plain(&run->word);
-    const bool has = word_state(word) != SLAB_EMPTY && word_epoch(word) > EPOCH_PROCESS;
-    return has ? epoch_by_id(word_epoch(word)) : NULL;
-}
-
 static void say_epoch(struct text *text, const struct epoch *epoch)
 {
     static const char *const states[] = { ", gone", "", ", closed", ", closed", ", draining" };
@@ -74,7 +66,9 @@ static _Noreturn void say_of_asked(const char *what, const void *p, size_t asked
     struct text text = { .buffer = about, .capacity = sizeof about - 2 };
     size_t bytes;
     const struct run *const run = run_around(p, &bytes);
-    const struct epoch *const epoch = run == NULL ? NULL : epoch_of_run(run);
+    const uint32_t word = run == NULL ? SLAB_EMPTY : load_plain(&run->word);
+    const bool has_epoch = word_state(word) != SLAB_EMPTY && word_epoch(word) > EPOCH_PROCESS;
+    const struct epoch *const epoch = has_epoch ? epoch_by_id(word_epoch(word)) : NULL;
     invariant(asked <= bytes || bytes == 0);
     bytes = asked != 0 ? asked : bytes;
     if (bytes != 0) {

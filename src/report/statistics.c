@@ -19,35 +19,29 @@
 
 #include <string.h>
 
-/* The sums for one class over all heaps and lists: heaps in use or not, because their counters go on over all that they
- * serve. No lock, because there may be many. */
-static void stats_class(unsigned class, struct class_sums *sums)
-{
-    const struct partial_counters *lists = &partial_counters[class];
-    invariant(class != CLASS_NONE && class < CLASS_LIMIT);
-    memset(sums, 0, sizeof *sums);
-    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
-        heap_add(&thread->heap, class, sums);
-    }
-    for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
-        heap_add(heap, class, sums);
-    }
-    sums->cached += exchange_slots(class);
-    sums->frees += counter_get(&lists->released);
-    sums->slabs_recycled = counter_get(&lists->recycled);
-    sums->slabs_drained = counter_get(&lists->drained);
-    const uint64_t queued = counter_get(&lists->queued);
-    sums->harvests = counter_get(&lists->harvests);
-    sums->queue_longest = counter_get(&lists->queue_longest);
-    sums->queue_length = not_below_zero(queued, counter_get(&lists->harvested));
-}
-
+/* The sums over all heaps and lists: heaps in use or not, because their counters go on over all that they serve. No
+ * lock, because there may be many. */
 void stats_class_counted(unsigned class, struct class_figures *figures)
 {
 #define FROM_SUMS(name, ...) .name = sums.name,
     const struct class_geometry *geometry = &class_geometry[class];
-    struct class_sums sums;
-    stats_class(class, &sums);
+    const struct partial_counters *lists = &partial_counters[class];
+    struct class_sums sums = { 0 };
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT);
+    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
+        heap_add(&thread->heap, class, &sums);
+    }
+    for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
+        heap_add(heap, class, &sums);
+    }
+    sums.cached += exchange_slots(class);
+    sums.frees += counter_get(&lists->released);
+    sums.slabs_recycled = counter_get(&lists->recycled);
+    sums.slabs_drained = counter_get(&lists->drained);
+    const uint64_t queued = counter_get(&lists->queued);
+    sums.harvests = counter_get(&lists->harvests);
+    sums.queue_longest = counter_get(&lists->queue_longest);
+    sums.queue_length = not_below_zero(queued, counter_get(&lists->harvested));
     *figures = (struct class_figures){
         .size = geometry->size,
         CLASS_COUNTS(FROM_SUMS).misses = class_sums_misses(&sums),
