@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* At most 1/TRAP_PART of the arena's present units is trapped, or TRAP_UNITS_MIN units where that is more: one chunk
- * for each run that may be trapped_runs. */
+ * for each run that may be trapped. */
 enum { TRAP_PART = 8, TRAP_UNITS_MIN = TRAP_RUNS * 4 };
 
 /* The trapped runs, linked by next of their descriptors. Under the lock. */
@@ -115,7 +115,7 @@ static bool trap_forbid(char *start, size_t bytes)
     return os_forbid(start, bytes) || !os_commit(start, bytes);
 }
 
-/* Opens the guard page of a large run (large.c) that is not to be trapped_runs. False: the guard stays, and the run
+/* Opens the guard page of a large run (large.c) that is not to be trapped. False: the guard stays, and the run
  * waits among the trapped ones until the kernel has memory again. */
 static bool open_up(char *start, size_t bytes)
 {
