@@ -237,10 +237,7 @@ TSLAB_API struct mallinfo mallinfo(void)
     };
 }
 
-TSLAB_API void malloc_stats(void)
-{
-    (void)summary_print(STDERR_FILENO);
-}
+LIBC_NAME(void, malloc_stats, (void), (void)summary_print(STDERR_FILENO))
 
 /* The elements stand where glibc has them: of each heap, of which there is one, and then of the process. Programs look
  * for them behind the last </heap>. No block has a mapping of its own. No peak is kept, so `max` is what there is now.

@@ -169,7 +169,7 @@ static void add_chunk(struct accounts *accounts, struct use_tally *tally, const 
     size_t live;
     (void)chunk_count(run->first, &live);
     live = min_size(live, CHUNK_BYTES);
-    invariant(run->tag == TAG_CHUNK && run->units == CHUNK_UNITS && live % GRANULE_BYTES == 0);
+    invariant(run->units == CHUNK_UNITS && live % GRANULE_BYTES == 0);
     if (open) {
         tally->open_live_bytes += live;
     } else {

@@ -12,7 +12,7 @@
 static bool run_begins(struct census_run *run, uint32_t at, uint32_t tag)
 {
     const uint32_t word = load_acquire(&arena.runs[at].word);
-    *run = (struct census_run){ .first = at, .tag = tag, .word = word, .class = tag_class(tag) };
+    *run = (struct census_run){ .first = at, .word = word, .class = tag_class(tag) };
     invariant(tag != TAG_NONE && run->class < CLASS_LIMIT);
     if (run->class != CLASS_NONE) {
         run->kind = CENSUS_SLAB;

@@ -4,6 +4,7 @@
 
 #include "common/quota.h"
 #include "common/slice.h"
+#include "os/given.h"
 #include "os/os.h"
 #include "os/text.h"
 
@@ -364,7 +365,8 @@ static void option_pass_list(bool complains, struct slice list)
 static void pass_environment(bool complains, char *const *variables)
 {
     invariant(variables != NULL);
-    for (; !os_is_privileged() && *variables != NULL; variables++) {
+    /* The environment of a process that has more rights than its user is not trusted. */
+    for (; os_given(OS_GIVEN_SECURE) == 0 && *variables != NULL; variables++) {
         if (strncmp(*variables, OPTION_PREFIX, sizeof OPTION_PREFIX - 1) != 0) {
             continue;
         }

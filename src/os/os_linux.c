@@ -315,11 +315,6 @@ uint64_t os_random_place(void)
     return kind >= 0 && (kind & ADDR_NO_RANDOMIZE) != 0 ? 0 : os_random();
 }
 
-bool os_is_privileged(void)
-{
-    return os_given(OS_GIVEN_SECURE) != 0;
-}
-
 /* Libc may lack these, and then they are NULL. glibc has all of them since 2.32. */
 extern char __libc_single_threaded __attribute__((weak));
 extern void _IO_list_lock(void) __attribute__((weak));
