@@ -14,7 +14,6 @@
 #include <tslab/tslab.h>
 
 #include <errno.h>
-#include <string.h>
 
 static tslab_epoch fail_epoch(int error)
 {

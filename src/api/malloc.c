@@ -24,16 +24,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* C23 names, one of glibc 2.26, and one that glibc no longer declares. */
-void free_sized(void *p, size_t size);
-void free_aligned_sized(void *p, size_t alignment, size_t size);
-void *reallocarray(void *p, size_t count, size_t size);
-void cfree(void *p);
-
-TSLAB_API void *malloc(size_t size)
-{
-    return fast_alloc(size);
-}
+/* A name that is a call of the engine's function, and its declaration, which older headers lack for some. None may call
+ * a name that the program may define. */
+#define LIBC_NAME(result, name, parameters, call)                                                                      \
+    TSLAB_API result name parameters;                                                                                  \
+    TSLAB_API result name parameters                                                                                   \
+    {                                                                                                                  \
+        call;                                                                                                          \
+    }
 
 #if !TSLAB_LINKED_IN
 /* Whether an address is only where a program at fixed addresses calls a function that it does not define itself: such a
@@ -74,22 +72,7 @@ __attribute__((constructor(102))) static void find_out_whose_malloc(void)
     heap_serves_malloc = is_ours();
 }
 
-TSLAB_API void free(void *p)
-{
-    fast_free(p);
-}
-
-TSLAB_API void *calloc(size_t count, size_t size)
-{
-    return tslab_calloc(count, size);
-}
-
-TSLAB_API void *realloc(void *p, size_t size)
-{
-    return tslab_realloc(p, size);
-}
-
-TSLAB_API void *reallocarray(void *p, size_t count, size_t size)
+static void *resize_array(void *p, size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) {
@@ -113,16 +96,6 @@ static void *aligned_as_glibc(size_t alignment, size_t size)
     return alloc_aligned(size, alignment);
 }
 
-TSLAB_API void *memalign(size_t alignment, size_t size)
-{
-    return aligned_as_glibc(alignment, size);
-}
-
-TSLAB_API void *aligned_alloc(size_t alignment, size_t size)
-{
-    return aligned_as_glibc(alignment, size);
-}
-
 TSLAB_API int posix_memalign(void **where, size_t alignment, size_t size)
 {
     if (!is_power_of_two(alignment) || alignment % sizeof(void *) != 0) {
@@ -139,30 +112,18 @@ TSLAB_API int posix_memalign(void **where, size_t alignment, size_t size)
     return 0;
 }
 
-TSLAB_API void *valloc(size_t size)
-{
-    return aligned_as_glibc(os_page_bytes(), size);
-}
-
-TSLAB_API size_t malloc_usable_size(void *p)
-{
-    return p == NULL ? 0 : object_usable(p);
-}
-
-TSLAB_API void free_sized(void *p, size_t size)
-{
-    fast_free_sized(p, size, 1);
-}
-
-TSLAB_API void free_aligned_sized(void *p, size_t alignment, size_t size)
-{
-    fast_free_sized(p, size, alignment);
-}
-
-TSLAB_API void cfree(void *p)
-{
-    fast_free(p);
-}
+LIBC_NAME(void *, malloc, (size_t size), return fast_alloc(size))
+LIBC_NAME(void *, calloc, (size_t count, size_t size), return tslab_calloc(count, size))
+LIBC_NAME(void *, realloc, (void *p, size_t size), return tslab_realloc(p, size))
+LIBC_NAME(void *, reallocarray, (void *p, size_t count, size_t size), return resize_array(p, count, size))
+LIBC_NAME(void *, memalign, (size_t alignment, size_t size), return aligned_as_glibc(alignment, size))
+LIBC_NAME(void *, aligned_alloc, (size_t alignment, size_t size), return aligned_as_glibc(alignment, size))
+LIBC_NAME(void *, valloc, (size_t size), return aligned_as_glibc(os_page_bytes(), size))
+LIBC_NAME(size_t, malloc_usable_size, (void *p), return p == NULL ? 0 : object_usable(p))
+LIBC_NAME(void, free, (void *p), fast_free(p))
+LIBC_NAME(void, cfree, (void *p), fast_free(p))
+LIBC_NAME(void, free_sized, (void *p, size_t size), fast_free_sized(p, size, 1))
+LIBC_NAME(void, free_aligned_sized, (void *p, size_t alignment, size_t size), fast_free_sized(p, size, alignment))
 
 #ifdef __GLIBC__
 static void *whole_pages(size_t size)
@@ -176,32 +137,16 @@ static void *whole_pages(size_t size)
     return aligned_as_glibc(page, round_up(size, page));
 }
 
-TSLAB_API void *pvalloc(size_t size)
-{
-    return whole_pages(size);
-}
+LIBC_NAME(void *, pvalloc, (size_t size), return whole_pages(size))
 
-/* glibc's second names. A program with a malloc of its own calls them, and may have no free of its own. None of them
- * may call a name that the program may define. */
-#define SECOND_NAME(name, parameters, value)                                                                           \
-    TSLAB_API void *name parameters;                                                                                   \
-    TSLAB_API void *name parameters                                                                                    \
-    {                                                                                                                  \
-        return value;                                                                                                  \
-    }
-
-SECOND_NAME(__libc_malloc, (size_t size), fast_alloc(size))
-SECOND_NAME(__libc_calloc, (size_t count, size_t size), tslab_calloc(count, size))
-SECOND_NAME(__libc_realloc, (void *p, size_t size), tslab_realloc(p, size))
-SECOND_NAME(__libc_memalign, (size_t alignment, size_t size), aligned_as_glibc(alignment, size))
-SECOND_NAME(__libc_valloc, (size_t size), aligned_as_glibc(os_page_bytes(), size))
-SECOND_NAME(__libc_pvalloc, (size_t size), whole_pages(size))
-
-TSLAB_API void __libc_free(void *p);
-TSLAB_API void __libc_free(void *p)
-{
-    fast_free(p);
-}
+/* glibc's second names. A program with a malloc of its own calls them, and may have no free of its own. */
+LIBC_NAME(void *, __libc_malloc, (size_t size), return fast_alloc(size))
+LIBC_NAME(void *, __libc_calloc, (size_t count, size_t size), return tslab_calloc(count, size))
+LIBC_NAME(void *, __libc_realloc, (void *p, size_t size), return tslab_realloc(p, size))
+LIBC_NAME(void *, __libc_memalign, (size_t alignment, size_t size), return aligned_as_glibc(alignment, size))
+LIBC_NAME(void *, __libc_valloc, (size_t size), return aligned_as_glibc(os_page_bytes(), size))
+LIBC_NAME(void *, __libc_pvalloc, (size_t size), return whole_pages(size))
+LIBC_NAME(void, __libc_free, (void *p), fast_free(p))
 
 TSLAB_API int malloc_trim(size_t pad)
 {
@@ -292,10 +237,7 @@ TSLAB_API struct mallinfo mallinfo(void)
     };
 }
 
-TSLAB_API void malloc_stats(void)
-{
-    (void)summary_print(STDERR_FILENO);
-}
+LIBC_NAME(void, malloc_stats, (void), (void)summary_print(STDERR_FILENO))
 
 /* The elements stand where glibc has them: of each heap, of which there is one, and then of the process. Programs look
  * for them behind the last </heap>. No block has a mapping of its own. No peak is kept, so `max` is what there is now.

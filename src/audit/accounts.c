@@ -40,12 +40,11 @@ static void account_add(struct account *account, uint64_t bytes, uint64_t untouc
 
 /* Which pages of the arena have memory, as the kernel tells in /proc/self/pagemap, by an entry for each page, whose
  * highest bit says so, or by mincore, by a byte, whose lowest bit does. The engine knows which pages it handed out
- * (pages.h), of which a program may have written to fewer. To ask takes system calls, so only reports do. Where the
- * kernel does not tell, all pages that were handed out count. */
+ * (pages.h), of which a program may have written to fewer. To ask takes system calls, so only reports do. NULL: nobody
+ * asks, or the kernel does not tell, and all pages that were handed out count. */
 enum { PAGES_AT_ONCE = 1024 };
 struct resident {
-    enum resident_by by;
-    int file;            /* -1: the kernel does not tell */
+    int file;            /* -1: the call is asked */
     size_t first, count; /* the pages that were asked for last, by their numbers */
     union {
         uint64_t entries[PAGES_AT_ONCE / sizeof(uint64_t)];
@@ -57,7 +56,7 @@ static void ask_for_pages(struct resident *resident, size_t page)
 {
     const size_t entry = sizeof resident->told.entries[0];
     resident->first = page;
-    if (resident->by == RESIDENT_BY_FILE) {
+    if (resident->file >= 0) {
         resident->count = os_read_at(resident->file, page * entry, &resident->told, sizeof resident->told) / entry;
         return;
     }
@@ -79,27 +78,26 @@ static bool page_has_memory(struct resident *resident, size_t page)
     }
     const size_t at = page - resident->first;
     invariant(at < resident->count);
-    return resident->by == RESIDENT_BY_FILE ? resident->told.entries[at] >> 63 != 0
-                                            : (resident->told.bytes[at] & 1) != 0;
+    return resident->file >= 0 ? resident->told.entries[at] >> 63 != 0 : (resident->told.bytes[at] & 1) != 0;
 }
 
-/* The bytes of a range on pages that have memory. All of them, where the kernel does not tell. */
+/* The bytes of a range on pages that have memory. */
 static size_t resident_range_bytes(struct resident *resident, const void *start, size_t bytes)
 {
     const size_t page = os_page_bytes(), from = (uintptr_t)start / page,
                  to = round_up((uintptr_t)start + bytes, page) / page;
     size_t pages = 0;
-    for (size_t at = from; resident->file >= 0 && at < to; at++) {
+    for (size_t at = from; at < to; at++) {
         pages += page_has_memory(resident, at);
     }
     invariant(pages <= to - from);
-    return resident->file >= 0 ? pages * page : bytes;
+    return pages * page;
 }
 
 /* The bytes of n units on pages that were handed out and have memory. */
 static size_t there_bytes(struct resident *resident, size_t first, size_t n)
 {
-    if (resident == NULL || resident->file < 0) {
+    if (resident == NULL) {
         return pages_there_bytes(first, n);
     }
     const unsigned shift = pages_shift();
@@ -119,7 +117,7 @@ static size_t bytes_gone(struct resident *resident, const char *from, const char
 {
     const size_t page = os_page_bytes();
     size_t gone = 0;
-    if (resident == NULL || resident->file < 0) {
+    if (resident == NULL) {
         return pages_gone_bytes(from, to);
     }
     for (const char *at = from; at < to;) {
@@ -171,7 +169,7 @@ static void add_chunk(struct accounts *accounts, struct use_tally *tally, const 
     size_t live;
     (void)chunk_count(run->first, &live);
     live = min_size(live, CHUNK_BYTES);
-    invariant(run->tag == TAG_CHUNK && run->units == CHUNK_UNITS && live % GRANULE_BYTES == 0);
+    invariant(run->units == CHUNK_UNITS && live % GRANULE_BYTES == 0);
     if (open) {
         tally->open_live_bytes += live;
     } else {
@@ -264,25 +262,14 @@ static void add_cursors(struct accounts *accounts, struct use_tally *tally, stru
 
 /* The slots of heaps. */
 
-/* The record, or the heap of an epoch, that a walk over all that were ever made comes to next. */
-static const struct thread *first_record(void)
-{
-    return load_acquire(&registry.made);
-}
-
-static const struct heap *first_heap(void)
-{
-    return load_acquire(&heap_made);
-}
-
 void accounts_held(unsigned class, struct class_held *held)
 {
     invariant(class != CLASS_NONE && class < CLASS_LIMIT);
     memset(held, 0, sizeof *held);
-    for (const struct thread *thread = first_record(); thread != NULL; thread = thread->made_before) {
+    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
         heap_add_held(&thread->heap, class, held);
     }
-    for (const struct heap *heap = first_heap(); heap != NULL; heap = heap->made_before) {
+    for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
         heap_add_held(heap, class, held);
     }
 }
@@ -290,11 +277,11 @@ void accounts_held(unsigned class, struct class_held *held)
 static uint64_t hot_runs_bytes(void)
 {
     uint64_t units = 0;
-    for (const struct thread *thread = first_record(); thread != NULL; thread = thread->made_before) {
+    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
         invariant(thread->heap.epoch == &epoch_process);
         units += hot_runs_units(&thread->heap.hot);
     }
-    for (const struct heap *heap = first_heap(); heap != NULL; heap = heap->made_before) {
+    for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
         invariant(heap->epoch != &epoch_process);
         units += hot_runs_units(&heap->hot);
     }
@@ -335,35 +322,13 @@ static uint64_t add_cached(struct accounts *accounts, struct use_tally *tally)
 /* Metadata. The kernel tells how much of a side table has pages. Else it is an estimate from the entries of present
  * runs, without those of past runs that gave no pages of the tables back. */
 
-static const void *table_start(enum arena_table table)
+static struct account table_account(struct resident *resident, enum arena_table name, uint64_t written_units)
 {
-    switch (table) {
-    case TABLE_TAGS:
-        return arena.units;
-    case TABLE_PAGES:
-        return (const void *)(uintptr_t)arena.pages;
-    case TABLE_RUNS:
-        return arena.runs;
-    case TABLE_REVISITS:
-        return arena.revisits;
-    case TABLE_CODES:
-        return (const void *)(uintptr_t)arena.codes;
-    default:
-#if TSLAB_CHECKED
-        return (const void *)(uintptr_t)arena.live;
-#else
-        return NULL;
-#endif
-    }
-}
-
-static struct account table_account(struct resident *resident, enum arena_table table, uint64_t unit_bytes,
-                                    uint64_t written_bytes)
-{
-    const uint64_t mapped = arena_table_bytes(table), units = load_acquire(&arena.committed_units);
-    const bool told = resident != NULL && resident->file >= 0 && units != 0;
-    const uint64_t there = told ? resident_range_bytes(resident, table_start(table), units * unit_bytes)
-                                : round_up(written_bytes, os_page_bytes());
+    const struct table *const table = &arena_tables[name];
+    const uint64_t mapped = counter_get(&table->mapped_bytes), units = load_acquire(&arena.committed_units);
+    const uint64_t there = resident != NULL && units != 0
+                               ? resident_range_bytes(resident, (const void *)table->start, units * table->unit_bytes)
+                               : round_up(written_units * table->unit_bytes, os_page_bytes());
     invariant(mapped % os_page_bytes() == 0 && there % os_page_bytes() == 0);
     return (struct account){ mapped, not_below_zero(mapped, there) };
 }
@@ -371,19 +336,18 @@ static struct account table_account(struct resident *resident, enum arena_table 
 static void add_tables(struct accounts *accounts, const struct use_tally *tally, struct resident *resident,
                        uint64_t used_units, uint64_t dirty_units)
 {
-    const uint64_t granules = UNIT_BYTES / GRANULE_BYTES, touched = used_units + dirty_units;
-    const size_t unit = sizeof(struct unit), run = sizeof(struct run), revisit = sizeof(struct revisit);
+    const uint64_t touched = used_units + dirty_units;
     /* Of a large run, only the first descriptor is written. Chunks write codes. */
-    const uint64_t inside = not_below_zero(tally->large_units, tally->large_runs * (os_page_bytes() / run));
-    const uint64_t coded = tally->chunk_units;
-    accounts->tag_table = table_account(resident, TABLE_TAGS, unit, touched * unit);
-    const struct account pages = table_account(resident, TABLE_PAGES, 1, touched);
+    const uint64_t inside =
+        not_below_zero(tally->large_units, tally->large_runs * (os_page_bytes() / sizeof(struct run)));
+    accounts->tag_table = table_account(resident, TABLE_TAGS, touched);
+    const struct account pages = table_account(resident, TABLE_PAGES, touched);
     account_add(&accounts->tag_table, pages.bytes, pages.untouched_bytes);
-    accounts->run_table = table_account(resident, TABLE_RUNS, run, not_below_zero(touched, inside) * run);
-    accounts->revisit_table = table_account(resident, TABLE_REVISITS, revisit, 0);
-    accounts->code_table = table_account(resident, TABLE_CODES, granules, coded * granules);
+    accounts->run_table = table_account(resident, TABLE_RUNS, not_below_zero(touched, inside));
+    accounts->revisit_table = table_account(resident, TABLE_REVISITS, 0);
+    accounts->code_table = table_account(resident, TABLE_CODES, tally->chunk_units);
 #if TSLAB_CHECKED
-    accounts->check_table = table_account(resident, TABLE_LIVE, granules / 8, touched * granules / 8);
+    accounts->check_table = table_account(resident, TABLE_LIVE, touched);
 #endif
 }
 
@@ -394,10 +358,10 @@ static void add_records(struct accounts *accounts)
     const uint64_t trays = counter_get(&tray_bytes);
     invariant(trays % CACHE_LINE == 0 && sizeof *last % CACHE_LINE == 0);
     uint64_t threads = last != NULL ? sizeof *last : 0, heaps = 0;
-    for (const struct thread *thread = first_record(); thread != NULL; thread = thread->made_before) {
+    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
         threads += thread != last ? sizeof *thread : 0;
     }
-    for (const struct heap *heap = first_heap(); heap != NULL; heap = heap->made_before) {
+    for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
         heaps += sizeof *heap;
     }
     accounts->tray_records = none_of(min_size(trays, bytes));
@@ -413,18 +377,6 @@ static void add_records(struct accounts *accounts)
 }
 
 /* Puts the parts together. */
-
-static uint64_t sum_of(const struct accounts *accounts, uint64_t *untouched)
-{
-    uint64_t sum = 0;
-    *untouched = 0;
-    for (unsigned i = 0; i < ACCOUNTS; i++) {
-        sum += account_of(accounts, i)->bytes;
-        *untouched += account_of(accounts, i)->untouched_bytes;
-        invariant(account_of(accounts, i)->untouched_bytes <= account_of(accounts, i)->bytes);
-    }
-    return sum;
-}
 
 /* Takes the untouched pages that cached slots left, class by class, to be under free slots, then under objects. */
 static void add_live_slots(struct accounts *accounts, const struct use_tally *tally, uint64_t live)
@@ -487,12 +439,13 @@ static struct accounts_gap add_up(struct accounts *accounts, struct resident *re
                                 accounts->clean_runs.bytes + accounts->unopened_units.bytes +
                                 counter_get(&metadata_mapped_bytes);
     for (unsigned table = 0; table < TABLES; table++) {
-        accounts->committed_bytes += arena_table_bytes((enum arena_table)table);
+        accounts->committed_bytes += counter_get(&arena_tables[table].mapped_bytes);
     }
-    const uint64_t sum = sum_of(accounts, &accounts->untouched_bytes);
-    invariant(accounts->untouched_bytes <= sum);
+    for (unsigned i = 0; i < ACCOUNTS; i++) {
+        invariant(account_of(accounts, i)->untouched_bytes <= account_of(accounts, i)->bytes);
+        accounts->untouched_bytes += account_of(accounts, i)->untouched_bytes;
+    }
     invariant(accounts->moving_runs.bytes == 0 || used == found + accounts->moving_runs.bytes);
-    (void)sum;
     return (struct accounts_gap){ .runs = (int64_t)(used - found - purging),
                                   .slots = (int64_t)not_below_zero(cached, tally.used_slot_bytes) };
 }
@@ -504,15 +457,14 @@ struct accounts_gap accounts_take(struct accounts *accounts)
 
 void accounts_take_resident(struct accounts *accounts, enum resident_by by)
 {
-    /* Of pages longer than a unit, the bits of the engine do not tell enough. */
     struct resident resident;
+    /* Of pages longer than a unit, the bits of the engine do not tell enough. */
     const bool tells = os_page_bytes() <= UNIT_BYTES;
     invariant(by == RESIDENT_BY_FILE || by == RESIDENT_BY_CALL);
-    resident.by = by;
-    resident.file = !tells ? -1 : by == RESIDENT_BY_CALL ? 0 : os_open_to_read("/proc/self/pagemap");
+    resident.file = tells && by == RESIDENT_BY_FILE ? os_open_to_read("/proc/self/pagemap") : -1;
     resident.first = resident.count = 0;
-    (void)add_up(accounts, &resident);
-    if (by == RESIDENT_BY_FILE && resident.file >= 0) {
+    (void)add_up(accounts, tells && (by == RESIDENT_BY_CALL || resident.file >= 0) ? &resident : NULL);
+    if (resident.file >= 0) {
         os_close(resident.file);
     }
 }

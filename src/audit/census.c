@@ -12,7 +12,7 @@
 static bool run_begins(struct census_run *run, uint32_t at, uint32_t tag)
 {
     const uint32_t word = load_acquire(&arena.runs[at].word);
-    *run = (struct census_run){ .first = at, .tag = tag, .word = word, .class = tag_class(tag) };
+    *run = (struct census_run){ .first = at, .word = word, .class = tag_class(tag) };
     invariant(tag != TAG_NONE && run->class < CLASS_LIMIT);
     if (run->class != CLASS_NONE) {
         run->kind = CENSUS_SLAB;
@@ -46,33 +46,25 @@ bool census_next(struct census_run *run)
 
 /* Slabs. */
 
-/* The bytes of free slots, of the tail and of claimed slots that lie on pages that are not there. */
-static void add_gone(const struct run *run, const struct class_geometry *geometry, const struct slot_set *free,
-                     struct census_slab *slab)
+void census_slab(const struct census_run *run, struct census_slab *slab)
 {
-    const char *const start = arena_address(run_index(run));
-    const char *const tail = start + (size_t)geometry->slots * geometry->size;
+    const struct class_geometry *const geometry = &class_geometry[run->class];
+    const char *const start = arena_address(run->first);
+    const char *const tail = start + class_bytes(run->class);
     const char *const end = start + ((size_t)geometry->units << UNIT_SHIFT);
+    struct slot_set free;
+    invariant(run->kind == CENSUS_SLAB && run->class != CLASS_NONE);
+    slot_set_read(&free, &arena.runs[run->first], geometry);
+    *slab = (struct census_slab){ .free_slots = slot_set_count(&free), .tail_gone_bytes = pages_gone_bytes(tail, end) };
+    invariant(slab->free_slots <= geometry->slots && run->units == geometry->units);
     const size_t all = pages_gone_bytes(start, end);
-    slab->tail_gone_bytes = pages_gone_bytes(tail, end);
-    for (struct slot_row row = { .end = 0 }; all != 0 && slot_set_next_row(free, geometry, &row);) {
+    for (struct slot_row row = { .end = 0 }; all != 0 && slot_set_next_row(&free, geometry, &row);) {
         slab->free_gone_bytes +=
             pages_gone_bytes(start + (size_t)row.begin * geometry->size, start + (size_t)row.end * geometry->size);
     }
     const size_t others = slab->free_gone_bytes + slab->tail_gone_bytes;
     invariant(slab->tail_gone_bytes <= (size_t)(end - tail));
     slab->claimed_gone_bytes = all > others ? all - others : 0; /* the holder may claim meanwhile */
-}
-
-void census_slab(const struct census_run *run, struct census_slab *slab)
-{
-    const struct class_geometry *const geometry = &class_geometry[run->class];
-    struct slot_set free;
-    invariant(run->kind == CENSUS_SLAB && run->class != CLASS_NONE);
-    slot_set_read(&free, &arena.runs[run->first], geometry);
-    *slab = (struct census_slab){ .free_slots = slot_set_count(&free) };
-    invariant(slab->free_slots <= geometry->slots && run->units == geometry->units);
-    add_gone(&arena.runs[run->first], geometry, &free, slab);
 }
 
 size_t census_tail_bytes(unsigned class)

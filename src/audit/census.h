@@ -19,7 +19,6 @@ struct census_run {
     uint32_t first; /* 0: the walk begins */
     uint32_t units;
     enum census_kind kind;
-    uint32_t tag;
     uint32_t word;      /* slab: state, class and epoch */
     unsigned class;     /* slab */
     size_t large_bytes; /* large block: the bytes that its user may touch */

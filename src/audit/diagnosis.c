@@ -50,14 +50,6 @@ static const struct run *run_around(const void *p, size_t *bytes)
     return &arena.runs[first];
 }
 
-/* The epoch of a run. NULL: the process, or an epoch that does not exist. */
-static const struct epoch *epoch_of_run(const struct run *run)
-{
-    const uint32_t word = load_plain(&run->word);
-    const bool has = word_state(word) != SLAB_EMPTY && word_epoch(word) > EPOCH_PROCESS;
-    return has ? epoch_by_id(word_epoch(word)) : NULL;
-}
-
 static void say_epoch(struct text *text, const struct epoch *epoch)
 {
     static const char *const states[] = { ", gone", "", ", closed", ", closed", ", draining" };
@@ -74,7 +66,9 @@ static _Noreturn void say_of_asked(const char *what, const void *p, size_t asked
     struct text text = { .buffer = about, .capacity = sizeof about - 2 };
     size_t bytes;
     const struct run *const run = run_around(p, &bytes);
-    const struct epoch *const epoch = run == NULL ? NULL : epoch_of_run(run);
+    const uint32_t word = run == NULL ? SLAB_EMPTY : load_plain(&run->word);
+    const bool has_epoch = word_state(word) != SLAB_EMPTY && word_epoch(word) > EPOCH_PROCESS;
+    const struct epoch *const epoch = has_epoch ? epoch_by_id(word_epoch(word)) : NULL;
     invariant(asked <= bytes || bytes == 0);
     bytes = asked != 0 ? asked : bytes;
     if (bytes != 0) {
@@ -94,11 +88,6 @@ static _Noreturn void say_of_asked(const char *what, const void *p, size_t asked
     fatal_pointer(what, p, about);
 }
 
-static _Noreturn void say(const char *what, const void *p)
-{
-    say_of_asked(what, p, 0);
-}
-
 /* Reports a p where no object starts. */
 static _Noreturn void say_no_object(const void *p)
 {
@@ -115,7 +104,7 @@ static _Noreturn void say_no_object(const void *p)
     } else if (large != 0 && p != (const void *)arena_address((uint32_t)large)) {
         slot_is_interior(p);
     }
-    say(class != CLASS_NONE || large != 0 ? "double free of" : "double or wild free of", p);
+    say_of_asked(class != CLASS_NONE || large != 0 ? "double free of" : "double or wild free of", p, 0);
 }
 
 static void report(const char *what, const void *p, size_t asked)

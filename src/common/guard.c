@@ -85,12 +85,6 @@ void guard_seal(void *p, size_t room, size_t size)
     memcheck_close((char *)p + size, room - size);
 }
 
-/* asked: the size that the seal holds; 0: the seal itself is broken. */
-static noinline _Noreturn void seal_is_broken(const void *p, size_t asked)
-{
-    misuse_of_asked("write beyond the end of", p, asked);
-}
-
 static bool is_filled(const char *at, const char *end)
 {
     uint64_t word;
@@ -114,11 +108,9 @@ size_t guard_sealed(const void *p, size_t room)
     memcheck_open(p, room);
     memcpy(&seal, end, sizeof seal);
     const size_t size = (seal ^ guard_mix((uintptr_t)p)) >> PROOF_BITS;
-    if (unlikely(size > room - SEAL_BYTES || seal != seal_of(p, size))) {
-        seal_is_broken(p, 0);
-    }
-    if (unlikely(!is_filled((const char *)p + size, end))) {
-        seal_is_broken(p, size);
+    const bool is_sealed = size <= room - SEAL_BYTES && seal == seal_of(p, size);
+    if (unlikely(!is_sealed || !is_filled((const char *)p + size, end))) {
+        misuse_of_asked("write beyond the end of", p, is_sealed ? size : 0);
     }
     memcheck_close((const char *)p + size, room - size);
     return size;

@@ -19,25 +19,6 @@ static struct {
     char *at, *end;
 } meta = { .lock = LOCK_INIT(RANK_META) };
 
-/* A mapping, and all of it with its guards, if it has any. */
-struct chunk {
-    char *start; /* NULL: no memory */
-    size_t bytes;
-    void *mapping;
-    size_t mapping_bytes;
-};
-
-static struct chunk map_chunk(size_t bytes)
-{
-    struct chunk chunk = { .bytes = bytes, .mapping_bytes = bytes };
-    if (GUARDED) {
-        chunk.start = guard_map(bytes, 1, &chunk.mapping, &chunk.mapping_bytes);
-    } else {
-        chunk.start = chunk.mapping = os_map(bytes);
-    }
-    return chunk;
-}
-
 void *metadata_take(size_t bytes)
 {
     invariant(bytes != 0 && bytes <= PTRDIFF_MAX);
@@ -57,21 +38,24 @@ void *metadata_take(size_t bytes)
 bool metadata_ahead(size_t bytes)
 {
     invariant(bytes != 0 && bytes <= PTRDIFF_MAX);
-    const struct chunk fresh = map_chunk(round_up(max_size(bytes, META_STEP_BYTES), os_page_bytes()));
-    if (fresh.start == NULL) {
+    const size_t step_bytes = round_up(max_size(bytes, META_STEP_BYTES), os_page_bytes());
+    size_t mapping_bytes = step_bytes; /* with its guards, if it has any */
+    void *mapping = GUARDED ? NULL : os_map(step_bytes);
+    char *const fresh = GUARDED ? guard_map(step_bytes, 1, &mapping, &mapping_bytes) : mapping;
+    if (fresh == NULL) {
         return false;
     }
     lock_acquire(&meta.lock);
     const bool wanted = (size_t)(meta.end - meta.at) < round_up(bytes, CACHE_LINE);
     if (wanted) {
         counter_add(&metadata_torn_bytes, round_up((uintptr_t)meta.at, os_page_bytes()) - (uintptr_t)meta.at);
-        meta.at = fresh.start;
-        meta.end = fresh.start + fresh.bytes;
-        counter_add(&metadata_mapped_bytes, fresh.bytes);
+        meta.at = fresh;
+        meta.end = fresh + step_bytes;
+        counter_add(&metadata_mapped_bytes, step_bytes);
     }
     lock_release(&meta.lock);
     /* Another thread may have mapped some at the same time. */
-    return wanted || os_unmap(fresh.mapping, fresh.mapping_bytes);
+    return wanted || os_unmap(mapping, mapping_bytes);
 }
 
 void *metadata_alloc(size_t bytes)

@@ -4,6 +4,7 @@
 
 #include "common/quota.h"
 #include "common/slice.h"
+#include "os/given.h"
 #include "os/os.h"
 #include "os/text.h"
 
@@ -189,12 +190,6 @@ static bool parse_value(enum option option, struct slice text, struct option_val
     return option_kinds[rows[option].kind].parse(&rows[option], text, value) && value->path.length <= OPTION_PATH_MOST;
 }
 
-static bool has_path(enum option option, struct slice file)
-{
-    const char *const path = option_path(option);
-    return strlen(path) == file.length && memcmp(path, file.start, file.length) == 0;
-}
-
 /* False: the option has another file. Other threads may read the path after the start. */
 static bool set_path(enum option option, struct slice file, bool starts)
 {
@@ -206,7 +201,8 @@ static bool set_path(enum option option, struct slice file, bool starts)
         store_release(&path_states[option], file.length > 0 ? PATH_SET : PATH_NONE);
         return true;
     }
-    return file.length == 0 || has_path(option, file);
+    const char *const path = option_path(option);
+    return file.length == 0 || (strlen(path) == file.length && memcmp(path, file.start, file.length) == 0);
 }
 
 /* False: the option cannot have this value, and keeps what it has. */
@@ -369,7 +365,8 @@ static void option_pass_list(bool complains, struct slice list)
 static void pass_environment(bool complains, char *const *variables)
 {
     invariant(variables != NULL);
-    for (; !os_is_privileged() && *variables != NULL; variables++) {
+    /* The environment of a process that has more rights than its user is not trusted. */
+    for (; os_given(OS_GIVEN_SECURE) == 0 && *variables != NULL; variables++) {
         if (strncmp(*variables, OPTION_PREFIX, sizeof OPTION_PREFIX - 1) != 0) {
             continue;
         }
@@ -424,17 +421,7 @@ bool option_set(enum option option, const char *value)
     return set_value(option, (struct slice){ value, strlen(value) }, false);
 }
 
-void option_describe_changed(struct text *text, const char *head)
+bool option_is_changed(enum option option)
 {
-    for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        if (option_get(i) != rows[i].fallback || load_plain(&path_states[i]) == PATH_SET) {
-            text_string(text, head);
-            text_string(text, "  ");
-            text_string(text, rows[i].name);
-            text_string(text, "=");
-            option_tell(text, i, option_get(i));
-            text_string(text, "\n");
-            head = "";
-        }
-    }
+    return option_get(option) != rows[option].fallback || load_plain(&path_states[option]) == PATH_SET;
 }

@@ -16,7 +16,6 @@
 #include "os/fatal.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct text;
@@ -143,7 +142,7 @@ const char *option_name(enum option option);
 enum { OPTION_TEXT_BYTES = 288 };
 void option_tell(struct text *text, enum option option, uint64_t value);
 
-/* Appends a line name=value for each option that has not its default, and before the first of them the head. */
-void option_describe_changed(struct text *text, const char *head);
+/* Whether an option has not its default. */
+bool option_is_changed(enum option option);
 
 #endif

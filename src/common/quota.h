@@ -13,7 +13,6 @@
 #define TSLAB_COMMON_QUOTA_H
 
 #include "base/atomic.h"
-#include "base/build.h"
 #include "common/figures.h"
 #include "common/slice.h"
 #include "os/fatal.h"

@@ -18,13 +18,6 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Whether a slot at p was just handed out for the first time since its pages came from the system. */
-static bool is_fresh_slot(const void *p, unsigned class)
-{
-    const struct front *const front = front_current;
-    return arena_tag(p) == front->magazine[class].tag && heap_is_fresh(front->heap, class);
-}
-
 void alloc_clear(void *p, size_t size)
 {
     if (size > MIDDLE_MAX && !GUARDED && arena_tag(p) == TAG_LARGE) {
@@ -39,8 +32,11 @@ void *alloc_zero(size_t size)
     bool zero;
     void *p;
     if (size <= SMALL_MAX) {
+        const unsigned class = class_of_size(size);
         p = fast_alloc(size);
-        zero = is_fresh_slot(p, class_of_size(size));
+        /* It may be a slot that was just handed out for the first time since its pages came from the system. */
+        const struct front *const front = front_current;
+        zero = arena_tag(p) == front->magazine[class].tag && heap_is_fresh(front->heap, class);
     } else {
         p = object_begin(object_alloc_ambient(guard_room(size), 1, CLASS_NONE, &zero), size);
     }

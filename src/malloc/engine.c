@@ -36,7 +36,6 @@ noinline bool engine_start_slow(void)
             const struct tslab_limits of_options = { .hard_bytes = option_get(OPTION_LIMIT_BYTES),
                                                      .soft_bytes = option_get(OPTION_SOFT_LIMIT_BYTES) };
             limit_set(&of_options);
-            epoch_start();
             partial_lists_begin();
             invariant(epoch_is_open(&epoch_process));
             engine.started_ms = os_now_ms();

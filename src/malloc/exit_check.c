@@ -30,16 +30,6 @@ static noinline void check_magazine(unsigned class, void *const *places, unsigne
     }
 }
 
-static void check_heap(const struct heap *heap)
-{
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        const struct magazine *const m = &heap->front.magazine[c];
-        if (magazine_slots(m) != 0) {
-            check_magazine(c, magazine_places(m), magazine_slots(m));
-        }
-    }
-}
-
 /* uncounted: only the checked libraries call it */
 static void check_seals_in(size_t unit)
 {
@@ -73,7 +63,10 @@ void exit_check(void)
     if (GUARDED) {
         check_seals();
     } else if (lock_try(&thread->gate.lock)) { /* fails if a signal has interrupted a slow operation of the thread */
-        check_heap(&thread->heap);
+        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+            const struct magazine *const m = &thread->heap.front.magazine[c];
+            check_magazine(c, magazine_places(m), magazine_slots(m));
+        }
         lock_release(&thread->gate.lock);
     }
     laws_at_moment(MOMENT_ALONE, thread, 0);

@@ -186,16 +186,6 @@ static struct epoch *recover_epochs(struct thread *self)
     return closed;
 }
 
-static void close_epochs(struct thread *self, struct epoch *closed)
-{
-    while (closed != NULL) {
-        struct epoch *const epoch = closed;
-        invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_CLOSED);
-        closed = epoch->next_idle;
-        ending_help(self, epoch);
-    }
-}
-
 static void close_vanished(struct thread *self)
 {
     /* First recount the slabs in which a single give was cut, and evaluate them. Then close the records. If a signal
@@ -267,8 +257,11 @@ static void fork_done(bool in_child, struct epoch *closed)
     if (in_child && front_current->thread != NULL) {
         store_plain(&front_current->thread->number, os_thread_id());
     }
-    if (closed != NULL) {
-        close_epochs(front_current->thread, closed);
+    while (closed != NULL) {
+        struct epoch *const epoch = closed;
+        invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_CLOSED);
+        closed = epoch->next_idle;
+        ending_help(front_current->thread, epoch);
     }
     if (state.borrowed != NULL) {
         front_current = state.front;

@@ -36,7 +36,6 @@ static const char *const reclaimable[2][3] = {
 
 static struct {
     uint32_t groups; /* that have a limit */
-    bool is_first_version;
     int files[GROUPS_WATCHED][GROUP_FILES];
     int pressure; /* of the process's own group; -1: the kernel does not tell */
     struct group group;
@@ -111,7 +110,7 @@ static uint64_t read_used(const int files[GROUP_FILES], uint64_t limit)
     uint64_t used = all;
     const char *const stat = read_again(files[FILE_STAT]);
     for (unsigned i = 0; i < sizeof reclaimable[0] / sizeof reclaimable[0][0]; i++) {
-        const char *const name = reclaimable[watching.is_first_version][i];
+        const char *const name = reclaimable[watching.group.is_first_version][i];
         const char *const line = name == NULL ? NULL : strstr(stat, name);
         uint64_t bytes;
         if (line != NULL && parse_digits(line + strlen(name), &bytes)) {
@@ -202,7 +201,6 @@ bool container_open(void)
     if (!find_group(group)) {
         return false;
     }
-    watching.is_first_version = group->is_first_version;
     /* Up to the root: each group around it may have a limit. In a container, the group's path may not be there, and its
      * files are those of the root. */
     for (unsigned i = 0; i < GROUPS_DEEP && watching.groups < GROUPS_WATCHED; i++) {

@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -74,9 +73,8 @@ bool os_file_of(int fd, struct os_file *file)
 {
     struct stat found = { 0 };
     const bool is_open = SYSTEM_CALL(fstat, fd, &found) == 0;
-    *file = is_open
-                ? (struct os_file){ found.st_dev, found.st_ino, (uint64_t)found.st_size, found.st_uid, found.st_mode }
-                : (struct os_file){ 0, 0, 0, 0, 0 };
+    *file = (struct os_file){ found.st_dev, found.st_ino,  (uint64_t)found.st_size,
+                              found.st_uid, found.st_mode, found.st_nlink };
     return is_open;
 }
 
@@ -89,13 +87,9 @@ int os_duplicate(int fd)
 
 static bool is_of_this_user(int fd)
 {
-    struct stat found = { 0 };
-    if (SYSTEM_CALL(fstat, fd, &found) != 0) {
-        return false;
-    }
-    const bool owned = found.st_uid == (uid_t)SYSTEM_CALL(geteuid, 0);
-    return S_ISCHR(found.st_mode) || (S_ISFIFO(found.st_mode) && owned) ||
-           (S_ISREG(found.st_mode) && owned && found.st_nlink <= 1);
+    struct os_file file;
+    const bool owned = os_file_of(fd, &file) && file.owner == (uint32_t)SYSTEM_CALL(geteuid, 0);
+    return S_ISCHR(file.mode) || (S_ISFIFO(file.mode) && owned) || (S_ISREG(file.mode) && owned && file.names <= 1);
 }
 
 /* Without O_NONBLOCK, a pipe that nobody reads would hold the program up. */

@@ -7,7 +7,6 @@
 #define TSLAB_OS_FILE_H
 
 #include "base/bits.h"
-#include "base/build.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +31,7 @@ bool os_copy_file(const char *path, int fd);
 struct os_file {
     uint64_t device, inode, bytes;
     uint32_t owner, mode;
+    uint64_t names;
 };
 
 /* False: there is no such descriptor. */

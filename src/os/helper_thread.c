@@ -67,7 +67,10 @@ static bool have_own_files(int keeps)
 }
 
 /* Other compilers than the system's often lack the header of these. */
-enum { CAPABILITY_VERSION = 0x20080522 };
+static const struct {
+    uint32_t version;
+    int process; /* 0: the calling thread */
+} rights_header = { .version = 0x20080522 };
 struct rights {
     uint32_t effective, permitted, inheritable;
 };
@@ -79,13 +82,9 @@ static per_thread uint64_t rights_left;
 
 static void watch_rights(void)
 {
-    struct {
-        uint32_t version;
-        int process; /* 0: the calling thread */
-    } header = { .version = CAPABILITY_VERSION };
     struct rights rights[2] = { { 0 } };
     invariant(first_thread == -1 && rights_left == 0);
-    if (is_apart && SYSTEM_CALL(capget, &header, rights) == 0) {
+    if (is_apart && SYSTEM_CALL(capget, &rights_header, rights) == 0) {
         rights_left = rights[0].permitted | (uint64_t)rights[1].permitted << 32;
         first_thread = rights_left != 0 ? os_open_to_read("/proc/self/status") : -1;
     }
@@ -118,14 +117,10 @@ void helper_thread_follow(void)
         return;
     }
     const uint64_t effective = permitted & status_number(status, "\nCapEff:");
-    const struct {
-        uint32_t version;
-        int process;
-    } header = { .version = CAPABILITY_VERSION };
     const struct rights rights[2] = { { (uint32_t)effective, (uint32_t)permitted, 0 },
                                       { (uint32_t)(effective >> 32), (uint32_t)(permitted >> 32), 0 } };
     invariant((effective & ~permitted) == 0);
-    if (SYSTEM_CALL(capset, &header, rights) == 0) {
+    if (SYSTEM_CALL(capset, &rights_header, rights) == 0) {
         rights_left = permitted;
     }
 }

@@ -121,9 +121,6 @@ bool os_pages_resident(size_t first, size_t count, unsigned char *bytes);
 /* A number that cannot be guessed. */
 uint64_t os_random(void);
 
-/* Whether the process has more rights than the user who started it. Then its environment is not trusted. */
-bool os_is_privileged(void);
-
 /* Whether the process may have other threads than the calling one. False is certain. Where libc knows no better, it
  * stays true after the other threads have ended. Where libc does not tell at all (glibc before 2.32, musl), it is true,
  * unless threads are watched: os_watch_threads says that os_thread_comes is called before each thread is made. */

@@ -167,18 +167,13 @@ static enum os_moved linux_move(void *from, size_t bytes, void *to, size_t longe
     return why == 0 ? OS_MOVED : is_ours ? OS_NOT_MOVED : OS_TARGET_LOST;
 }
 
-/* Reads a short file of the kernel's. Returns the string. */
+/* The longest line of a short file of the kernel's. */
 enum { FILE_LINE_BYTES = 128 };
-static const char *linux_read_line(const char *path, char line[FILE_LINE_BYTES])
-{
-    (void)os_read_file(path, line, FILE_LINE_BYTES);
-    return line;
-}
 
 static bool linux_huge_on_request(void)
 {
-    char line[FILE_LINE_BYTES];
-    const char *const modes = linux_read_line("/sys/kernel/mm/transparent_hugepage/enabled", line);
+    char modes[FILE_LINE_BYTES];
+    (void)os_read_file("/sys/kernel/mm/transparent_hugepage/enabled", modes, sizeof modes);
     return strstr(modes, "[madvise]") != NULL || strstr(modes, "[always]") != NULL;
 }
 
@@ -248,7 +243,8 @@ static size_t number_at(const char *text)
 size_t os_resident_bytes(void)
 {
     char line[FILE_LINE_BYTES];
-    const char *const at = strchr(linux_read_line("/proc/self/statm", line), ' ');
+    (void)os_read_file("/proc/self/statm", line, sizeof line);
+    const char *const at = strchr(line, ' ');
     return at == NULL ? 0 : number_at(at + 1) * os_page_bytes();
 }
 
@@ -314,11 +310,6 @@ uint64_t os_random_place(void)
     enum { ASK = -1 };
     const long kind = SYSTEM_CALL(personality, (unsigned)ASK);
     return kind >= 0 && (kind & ADDR_NO_RANDOMIZE) != 0 ? 0 : os_random();
-}
-
-bool os_is_privileged(void)
-{
-    return os_given(OS_GIVEN_SECURE) != 0;
 }
 
 /* Libc may lack these, and then they are NULL. glibc has all of them since 2.32. */

@@ -13,7 +13,6 @@
 #define TSLAB_OS_RANKS_H
 
 #include "base/bits.h"
-#include "base/build.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,7 +10,6 @@
 
 #include "base/bits.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Returns the descriptor by which the standard error will be found. */

@@ -2,8 +2,6 @@
  */
 #include "report/channel.h"
 
-#include "base/build.h"
-
 #include <tslab/tslab.h>
 
 #include "common/option.h"
@@ -193,12 +191,6 @@ static void set_back(void)
 
 /* Requests. */
 
-static bool is_command(const char *name, const char *asked)
-{
-    /* Not by strcmp: that of ThreadSanitizer may not have started. */
-    return strlen(asked) == strlen(name) && memcmp(asked, name, strlen(name)) == 0;
-}
-
 /* The body is there before its length is told. */
 static bool run_command(struct text *answer, unsigned command, struct channel_head *head)
 {
@@ -220,8 +212,10 @@ static bool execute(struct text *answer, char *asked, uint64_t ms, struct channe
 {
     char *const equals = strchr(asked, '=');
     invariant(head->body_bytes == 0 && own.fd_and_1 != 0);
-    for (unsigned i = 0; i < COMMANDS; i++) {
-        if (equals == NULL && ms == 0 && is_command(commands[i].name, asked)) {
+    for (unsigned i = 0; i < COMMANDS && equals == NULL && ms == 0; i++) {
+        const size_t length = strlen(commands[i].name);
+        /* Not by strcmp: that of ThreadSanitizer may not have started. */
+        if (strlen(asked) == length && memcmp(asked, commands[i].name, length) == 0) {
             *changes = !commands[i].has_body;
             return run_command(answer, i, head);
         }

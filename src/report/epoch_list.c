@@ -9,47 +9,34 @@
 
 #include <string.h>
 
-static enum tslab_epoch_state state_of(uint64_t word)
-{
-    switch (epoch_word_state(word)) {
-    case EPOCH_OPEN:
-        return TSLAB_EPOCH_OPEN;
-    case EPOCH_DRAINING:
-        return TSLAB_EPOCH_DRAINING;
-    default:
-        return TSLAB_EPOCH_CLOSING;
-    }
-}
-
-static void add_survivors(struct epoch *epoch, struct tslab_epoch_stats *stats)
-{
-    struct survivors sum;
-    survivors_count(epoch, &sum);
-    stats->live_objects += sum.objects;
-    stats->live_bytes += sum.bytes;
-    stats->memory_bytes += survivors_memory(&sum);
-    stats->slab_bytes += sum.slab_bytes;
-    stats->chunk_bytes += sum.chunk_bytes;
-    stats->large_bytes += sum.large_bytes;
-    stats->cached_bytes += sum.cached_bytes;
-}
-
 /* Describes an epoch. False: it is gone. */
 static bool epoch_describe(struct epoch *epoch, struct tslab_epoch_stats *stats)
 {
-    const uint64_t word = load_seq_cst(&epoch->word);
-    memset(stats, 0, sizeof *stats);
-    stats->epoch.id = epoch_generation(word) | epoch->id;
-    stats->parent.id = load_plain(&epoch->parent);
-    stats->instance.id = load_plain(&epoch->is_instance) != 0 ? stats->epoch.id : load_plain(&epoch->instance);
+    const uint64_t word = load_seq_cst(&epoch->word), value = epoch_generation(word) | epoch->id;
+    const enum epoch_state state = epoch_word_state(word);
+    struct survivors sum;
+    survivors_count(epoch, &sum);
+    *stats = (struct tslab_epoch_stats){
+        .epoch.id = value,
+        .parent.id = load_plain(&epoch->parent),
+        .instance.id = load_plain(&epoch->is_instance) != 0 ? value : load_plain(&epoch->instance),
+        .policy = (enum tslab_policy)load_plain(&epoch->policy),
+        .state = state == EPOCH_OPEN       ? TSLAB_EPOCH_OPEN
+                 : state == EPOCH_DRAINING ? TSLAB_EPOCH_DRAINING
+                                           : TSLAB_EPOCH_CLOSING,
+        .inside = epoch_threads_inside(epoch),
+        .age_ms = os_ms_since(load_plain(&epoch->opened_ms)),
+        .closed_ms = load_plain(&epoch->closed_ms) == 0 ? 0 : os_ms_since(load_plain(&epoch->closed_ms)),
+        .live_objects = sum.objects,
+        .live_bytes = sum.bytes,
+        .memory_bytes = survivors_memory(&sum),
+        .recycled_runs = counter_get(&epoch->recycled_runs),
+        .slab_bytes = sum.slab_bytes,
+        .chunk_bytes = sum.chunk_bytes,
+        .large_bytes = sum.large_bytes,
+        .cached_bytes = sum.cached_bytes,
+    };
     (void)epoch_label(epoch, stats->label);
-    stats->policy = (enum tslab_policy)load_plain(&epoch->policy);
-    stats->state = state_of(word);
-    stats->inside = epoch_threads_inside(epoch);
-    stats->age_ms = os_ms_since(load_plain(&epoch->opened_ms));
-    stats->closed_ms = load_plain(&epoch->closed_ms) == 0 ? 0 : os_ms_since(load_plain(&epoch->closed_ms));
-    stats->recycled_runs = counter_get(&epoch->recycled_runs);
-    add_survivors(epoch, stats);
     return epoch_word_state(word) != EPOCH_FREE && epoch_same_generation(word, load_seq_cst(&epoch->word)) &&
            epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE;
 }

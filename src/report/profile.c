@@ -79,12 +79,6 @@ static void switch_on(uint64_t period)
     os_signals_restore(&signals);
 }
 
-static void switch_off(void)
-{
-    invariant(lock_is_held(&keeper.lock));
-    store_seq_cst(&samples.is_on, 0);
-}
-
 bool profile_set(uint64_t period)
 {
     if (period == 0 && load_plain(&samples.is_on) == 0) {
@@ -106,7 +100,7 @@ bool profile_set(uint64_t period)
     if (period != 0) {
         switch_on(period);
     } else {
-        switch_off();
+        store_seq_cst(&samples.is_on, 0);
         gate_lock(&thread->gate);
         samples_end_all();
         gate_unlock(&thread->gate);
@@ -144,11 +138,6 @@ static bool page_is_sparse(const struct page *page)
     return page->objects != 0 && page->live_bytes <= page->bytes / 2;
 }
 
-static bool slot_is_used(const struct run *slab, unsigned slot)
-{
-    return (load_plain(&slab->bitmap[slot / WORD_SLOTS]) >> slot % WORD_SLOTS & 1) == 0;
-}
-
 /* The page of a slab from this offset on. */
 static struct page page_at(uint32_t first, unsigned class, size_t from)
 {
@@ -158,7 +147,7 @@ static struct page page_at(uint32_t first, unsigned class, size_t from)
     struct page page = { .bytes = (uint32_t)min_size(os_page_bytes(), ((size_t)geometry->units << UNIT_SHIFT) - from) };
     const size_t to = from + page.bytes, end = min_size((to + size - 1) / size, geometry->slots);
     for (size_t slot = from / size; slot < end; slot++) {
-        if (slot_is_used(&arena.runs[first], (unsigned)slot)) {
+        if ((load_plain(&arena.runs[first].bitmap[slot / WORD_SLOTS]) >> slot % WORD_SLOTS & 1) == 0) {
             page.objects++;
             page.live_bytes += (uint32_t)(min_size(to, (slot + 1) * size) - max_size(from, slot * size));
         }
@@ -219,12 +208,13 @@ static void pages_of_chunk(uint32_t first, struct page *pages)
     }
 }
 
-static void keep_page(struct kept *kept, const struct page *page)
+/* Adds a sparse page, or the part of it for which one of so many answers. */
+static void keep_page(struct kept *kept, const struct page *page, uint32_t sharers)
 {
     if (page_is_sparse(page)) {
-        invariant(page->bytes <= CHUNK_BYTES && page->live_bytes < page->bytes);
-        kept->pages += page->bytes;
-        kept->wasted += page->bytes - page->live_bytes;
+        invariant(page->live_bytes < page->bytes && sharers != 0);
+        kept->pages += page->bytes / sharers;
+        kept->wasted += (page->bytes - page->live_bytes) / sharers;
     }
 }
 
@@ -236,22 +226,13 @@ void profile_kept(struct kept *by_class)
         if (run.kind == CENSUS_CHUNK) {
             pages_of_chunk(run.first, pages);
             for (size_t i = 0; i < PAGES_OF_CHUNK; i++) {
-                keep_page(&by_class[CLASS_NONE], &pages[i]);
+                keep_page(&by_class[CLASS_NONE], &pages[i], 1);
             }
         }
         for (size_t at = 0; run.kind == CENSUS_SLAB && at < (size_t)run.units << UNIT_SHIFT; at += os_page_bytes()) {
             const struct page page = page_at(run.first, run.class, at);
-            keep_page(&by_class[run.class], &page);
+            keep_page(&by_class[run.class], &page, 1);
         }
-    }
-}
-
-static void charge_page(struct kept *kept, const struct page *page)
-{
-    if (page_is_sparse(page)) {
-        invariant(page->objects != 0);
-        kept->pages += page->bytes / page->objects;
-        kept->wasted += (page->bytes - page->live_bytes) / page->objects;
     }
 }
 
@@ -269,15 +250,15 @@ struct kept profile_kept_by(const struct sample *sample)
         const size_t to = from + size_code_bytes(load_plain(size_code_at((const char *)sample->address)));
         pages_of_chunk(sample->run, pages);
         for (size_t at = round_down(from, bytes); at < to && at < CHUNK_BYTES; at += bytes) {
-            charge_page(&kept, &pages[at / bytes]);
+            keep_page(&kept, &pages[at / bytes], pages[at / bytes].objects);
         }
-        charge_page(&kept, &pages[SIDE_PAGE]);
+        keep_page(&kept, &pages[SIDE_PAGE], pages[SIDE_PAGE].objects);
         return kept;
     }
     for (size_t at = round_down(from, os_page_bytes()); at < from + class_geometry[sample->class].size;
          at += os_page_bytes()) {
         const struct page page = page_at(sample->run, sample->class, at);
-        charge_page(&kept, &page);
+        keep_page(&kept, &page, page.objects);
     }
     return kept;
 }
@@ -326,16 +307,13 @@ static noinline void print_head(struct text *text, int fd)
     text_send_part(text, fd);
 }
 
-static noinline void print_stacks(struct text *text, int fd)
+static noinline void print_stacks(struct thread *thread, struct text *text, int fd)
 {
     const uint32_t last = load_acquire(&samples.stacks);
-    struct thread *const thread = current_thread_get();
-    if (thread != NULL) {
-        gate_lock(&thread->gate);
-        samples_note_peak();
-        gate_unlock(&thread->gate);
-    }
-    for (uint32_t number = 1; number <= last && thread != NULL; number++) {
+    gate_lock(&thread->gate);
+    samples_note_peak();
+    gate_unlock(&thread->gate);
+    for (uint32_t number = 1; number <= last; number++) {
         struct stack_sums sums;
         gate_lock(&thread->gate);
         const struct stack *const stack = samples_stack(number, &sums);
@@ -351,17 +329,13 @@ static noinline void print_stacks(struct text *text, int fd)
         text_string(text, "\n");
         text_send_part(text, fd);
     }
-    if (thread != NULL) {
-        current_thread_put(thread);
-    }
 }
 
-static noinline void print_live(struct text *text, int fd)
+static noinline void print_live(struct thread *thread, struct text *text, int fd)
 {
     const uint32_t last = load_acquire(&samples.highest);
     const uint64_t now_ms = os_now_ms();
-    struct thread *const thread = current_thread_get();
-    for (uint32_t number = 1; number <= last && thread != NULL; number++) {
+    for (uint32_t number = 1; number <= last; number++) {
         struct sample sample;
         uint64_t bytes;
         gate_lock(&thread->gate);
@@ -385,9 +359,6 @@ static noinline void print_live(struct text *text, int fd)
                                                                   : " large\n");
             text_send_part(text, fd);
         }
-    }
-    if (thread != NULL) {
-        current_thread_put(thread);
     }
 }
 
@@ -442,9 +413,13 @@ static bool profile_print(int fd)
 {
     char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
+    struct thread *const thread = current_thread_get();
     print_head(&text, fd);
-    print_stacks(&text, fd);
-    print_live(&text, fd);
+    if (thread != NULL) {
+        print_stacks(thread, &text, fd);
+        print_live(thread, &text, fd);
+        current_thread_put(thread);
+    }
     print_kept(&text, fd);
     print_names(&text, fd);
     text_string(&text, "maps\n");

@@ -10,7 +10,6 @@
 #include "common/option.h"
 #include "common/quota.h"
 #include "common/size_class.h"
-#include "malloc/current_thread.h"
 #include "os/fatal.h"
 #include "os/helper_thread.h"
 #include "os/os.h"
@@ -207,22 +206,17 @@ static noinline void json_threads(struct json *json)
     json_close(json, "]");
 }
 
-static const char *policy_name(enum tslab_policy policy)
-{
-    static const char *const names[] = { "drain", "release", "report", "trap" };
-    invariant(policy >= TSLAB_POLICY_DRAIN && policy <= TSLAB_POLICY_TRAP);
-    return names[policy - TSLAB_POLICY_DRAIN];
-}
-
 static void json_epoch_entry(struct json *json, const struct tslab_epoch_stats *stats)
 {
     static const char *const states[] = { "open", "closing", "draining" };
+    static const char *const policies[] = { "drain", "release", "report", "trap" };
+    invariant(stats->policy >= TSLAB_POLICY_DRAIN && stats->policy <= TSLAB_POLICY_TRAP);
     json_open(json, NULL, "{");
     json_identity(json, "epoch", stats->epoch.id);
     json_identity(json, "parent", stats->parent.id);
     json_identity(json, "instance", stats->instance.id);
     json_string(json, "label", stats->label);
-    json_string(json, "policy", policy_name(stats->policy));
+    json_string(json, "policy", policies[stats->policy - TSLAB_POLICY_DRAIN]);
     json_string(json, "state", states[stats->state]);
     json_number(json, "inside", stats->inside);
     json_figures(json, epoch_names, &stats->age_ms);

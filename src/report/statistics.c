@@ -19,41 +19,29 @@
 
 #include <string.h>
 
-/* The heaps of all threads and epochs, in use or not: their counters go on over all that they serve. No lock, because
- * there may be many. */
-static void add_heaps(unsigned class, struct class_sums *sums)
-{
-    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
-        heap_add(&thread->heap, class, sums);
-    }
-    for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
-        heap_add(heap, class, sums);
-    }
-}
-
-/* The sums for one class over all heaps and lists. */
-static void stats_class(unsigned class, struct class_sums *sums)
-{
-    const struct partial_counters *lists = &partial_counters[class];
-    invariant(class != CLASS_NONE && class < CLASS_LIMIT);
-    memset(sums, 0, sizeof *sums);
-    add_heaps(class, sums);
-    sums->cached += exchange_slots(class);
-    sums->frees += counter_get(&lists->released);
-    sums->slabs_recycled = counter_get(&lists->recycled);
-    sums->slabs_drained = counter_get(&lists->drained);
-    const uint64_t queued = counter_get(&lists->queued);
-    sums->harvests = counter_get(&lists->harvests);
-    sums->queue_longest = counter_get(&lists->queue_longest);
-    sums->queue_length = not_below_zero(queued, counter_get(&lists->harvested));
-}
-
+/* The sums over all heaps and lists: heaps in use or not, because their counters go on over all that they serve. No
+ * lock, because there may be many. */
 void stats_class_counted(unsigned class, struct class_figures *figures)
 {
 #define FROM_SUMS(name, ...) .name = sums.name,
     const struct class_geometry *geometry = &class_geometry[class];
-    struct class_sums sums;
-    stats_class(class, &sums);
+    const struct partial_counters *lists = &partial_counters[class];
+    struct class_sums sums = { 0 };
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT);
+    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
+        heap_add(&thread->heap, class, &sums);
+    }
+    for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
+        heap_add(heap, class, &sums);
+    }
+    sums.cached += exchange_slots(class);
+    sums.frees += counter_get(&lists->released);
+    sums.slabs_recycled = counter_get(&lists->recycled);
+    sums.slabs_drained = counter_get(&lists->drained);
+    const uint64_t queued = counter_get(&lists->queued);
+    sums.harvests = counter_get(&lists->harvests);
+    sums.queue_longest = counter_get(&lists->queue_longest);
+    sums.queue_length = not_below_zero(queued, counter_get(&lists->harvested));
     *figures = (struct class_figures){
         .size = geometry->size,
         CLASS_COUNTS(FROM_SUMS).misses = class_sums_misses(&sums),
@@ -98,14 +86,6 @@ static void add_epochs(struct total_figures *stats)
     stats->epoch_bytes = counter_raise(&told, granules) << GRANULE_SHIFT;
 }
 
-static void add_counters(struct total_figures *stats, const struct thread_counters *counters)
-{
-    stats->epochs_opened += counter_get(&counters->epochs_opened);
-    stats->epochs_closed += counter_get(&counters->epochs_closed);
-    stats->epochs_drained += counter_get(&counters->epochs_drained);
-    stats->work_units += counter_get(&counters->work_units);
-}
-
 void stats_totals(struct total_figures *stats)
 {
     memset(stats, 0, sizeof *stats);
@@ -115,7 +95,10 @@ void stats_totals(struct total_figures *stats)
     size_t hot = 0;
     for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
         hot += (size_t)hot_runs_units(&thread->heap.hot) << UNIT_SHIFT;
-        add_counters(stats, &thread->counters);
+        stats->epochs_opened += counter_get(&thread->counters.epochs_opened);
+        stats->epochs_closed += counter_get(&thread->counters.epochs_closed);
+        stats->epochs_drained += counter_get(&thread->counters.epochs_drained);
+        stats->work_units += counter_get(&thread->counters.work_units);
     }
     stats->cached_bytes += hot;
     stats->threads = counter_get(&heap_live_count);

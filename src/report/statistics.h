@@ -5,7 +5,6 @@
 #define TSLAB_REPORT_STATISTICS_H
 
 #include "audit/accounts.h"
-#include "base/build.h"
 #include "common/figures.h"
 #include "thread/heap.h"
 

@@ -1,4 +1,4 @@
-/* Each part is a function with a buffer of its own, so that no two of them are on the stack at once. */
+/* Each part appends to one text, which is sent now and then: threads may have little stack. */
 #include "report/summary.h"
 
 #include "base/build.h"
@@ -52,41 +52,33 @@ static uint64_t tenths_of_percent(uint64_t part, uint64_t whole)
     return whole == 0 ? 0 : part * 1000 / whole;
 }
 
-static noinline bool print_title(int fd)
+static void print_title(struct text *text)
 {
-    char buffer[REPORT_PART_BYTES];
-    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     const uint64_t up_ms = os_ms_since(engine.started_ms);
-    text_string(&text, "tslab statistics\n");
-    text_foreign(&text, os_program_name());
-    text_string(&text, ", process ");
-    text_number(&text, os_process_id(), 0);
-    text_string(&text, ", tslab ");
-    text_string(&text, tslab_version());
-    text_string(&text, ", up ");
-    text_number(&text, up_ms / 1000, 0);
-    text_string(&text, ".");
-    text_number(&text, up_ms % 1000 / 100, 0);
-    text_string(&text, " s; bytes in MiB\n");
-    text_send(&text, fd);
-    return !text.lost;
+    text_string(text, "tslab statistics\n");
+    text_foreign(text, os_program_name());
+    text_string(text, ", process ");
+    text_number(text, os_process_id(), 0);
+    text_string(text, ", tslab ");
+    text_string(text, tslab_version());
+    text_string(text, ", up ");
+    text_number(text, up_ms / 1000, 0);
+    text_string(text, ".");
+    text_number(text, up_ms % 1000 / 100, 0);
+    text_string(text, " s; bytes in MiB\n");
 }
 
 /* "?": the system does not tell the RSS. The rest of the RSS may be negative where the kernel does not tell which pages
  * the program has touched. */
-static noinline bool print_memory(int fd, const struct process_figures *of)
+static void print_memory(struct text *text, const struct process_figures *of)
 {
     static const char heads[] = "      RSS    = live   + waste  + caches + retained + metadata + not_ours    peak\n";
-    char buffer[REPORT_BYTES];
-    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     const uint64_t rest = of->rss_bytes - of->live - of->waste - of->caches - of->retained - of->metadata;
     const uint64_t values[] = { of->rss_bytes, of->live,     of->waste, of->caches,
                                 of->retained,  of->metadata, rest,      of->peak_rss_bytes };
-    text_string(&text, heads);
-    text_row(&text, heads, of->rss_bytes != 0 ? "mmmmmmmm" : "?mmmmm??", values);
-    text_string(&text, "\n");
-    text_send(&text, fd);
-    return !text.lost;
+    text_string(text, heads);
+    text_row(text, heads, of->rss_bytes != 0 ? "mmmmmmmm" : "?mmmmm??", values);
+    text_string(text, "\n");
 }
 
 static const char class_heads[] = "  size      live live_bytes cached_bytes slab_bytes   used  allocations hit_rate\n";
@@ -135,28 +127,24 @@ static unsigned class_with_most(const uint64_t bytes[CLASS_LIMIT])
     return most;
 }
 
-static noinline bool print_classes(int fd)
+static noinline void print_classes(struct text *text, int fd)
 {
-    char buffer[REPORT_BYTES];
-    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     uint64_t bytes[CLASS_LIMIT] = { 0 };
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct class_figures figures;
         stats_class_counted(c, &figures);
         bytes[c] = figures.slab_bytes;
     }
-    text_string(&text, "size classes with most memory, and large objects\n");
-    text_string(&text, class_heads);
+    text_string(text, "size classes with most memory, and large objects\n");
+    text_string(text, class_heads);
     unsigned class;
     for (unsigned i = 0; i < SUMMARY_CLASSES && (class = class_with_most(bytes)) != CLASS_NONE; i++) {
         invariant(bytes[class] >= UNIT_BYTES);
-        print_row(&text, class);
+        print_row(text, class);
         bytes[class] = 0;
-        text_send_part(&text, fd);
+        text_send_part(text, fd);
     }
-    print_large(&text);
-    text_send(&text, fd);
-    return !text.lost;
+    print_large(text);
 }
 
 /* A label, cut so that the line stays within 80 columns. */
@@ -171,12 +159,10 @@ static void text_label(struct text *text, const char *label, size_t columns)
 }
 
 /* Those that drain come first, each with the most memory first. */
-static noinline bool print_epochs(int fd)
+static noinline void print_epochs(struct text *text, int fd)
 {
     enum { GROUP_LABEL_COLUMNS = 29 };
     static const char heads[] = "epochs draining  oldest_ms live_bytes memory_bytes label\n";
-    char buffer[REPORT_BYTES];
-    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     struct label_group of;
     unsigned told = 0;
     for (unsigned pass = 0; pass < 2; pass++) {
@@ -185,39 +171,58 @@ static noinline bool print_epochs(int fd)
             if ((of.draining != 0) == (pass == 0)) {
                 const uint64_t values[] = { of.epochs, of.draining, of.oldest_ms, of.live_bytes, of.memory_bytes };
                 const char *const label = of.label[0] == 0 ? "(no label)" : of.label;
-                text_string(&text, told++ == 0 ? heads : "");
-                text_row(&text, heads, "nnnmm", values);
-                text_label(&text, of.labels > 1 ? "(others)" : label, GROUP_LABEL_COLUMNS);
+                text_send_part(text, fd);
+                text_string(text, told++ == 0 ? heads : "");
+                text_row(text, heads, "nnnmm", values);
+                text_label(text, of.labels > 1 ? "(others)" : label, GROUP_LABEL_COLUMNS);
             }
         }
     }
-    text_send(&text, fd);
-    return !text.lost;
 }
 
 /* The labels that have a limit, or had one and were refused something. */
-static noinline bool print_label_limits(int fd)
+static noinline void print_label_limits(struct text *text, int fd)
 {
     static const char heads[] = "limit_bytes used_bytes   refusals label\n";
-    char buffer[REPORT_BYTES];
-    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     struct label_limit of;
+    unsigned told = 0;
     for (uint32_t i = 0; label_limit_get(i, &of); i++) {
         if (of.limit_bytes != 0 || of.refusals != 0) {
-            text_string(&text, text.length == 0 ? heads : "");
-            text_row(&text, heads, "mmn", &of.limit_bytes);
-            text_label(&text, of.label, LABEL_BYTES);
+            text_send_part(text, fd);
+            text_string(text, told++ == 0 ? heads : "");
+            text_row(text, heads, "mmn", &of.limit_bytes);
+            text_label(text, of.label, LABEL_BYTES);
         }
     }
-    text_send(&text, fd);
-    return !text.lost;
 }
 
-static noinline bool print_options(int fd)
+static void print_options(struct text *text, int fd)
 {
-    char buffer[2048]; /* all of them, with the longest values */
+    const char *head = "options that are not default\n";
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        if (option_is_changed(i)) {
+            text_send_part(text, fd);
+            text_string(text, head);
+            text_string(text, "  ");
+            text_string(text, option_name(i));
+            text_string(text, "=");
+            option_tell(text, i, option_get(i));
+            text_string(text, "\n");
+            head = "";
+        }
+    }
+}
+
+static noinline bool print_parts(int fd, const struct process_figures *figures)
+{
+    char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
-    option_describe_changed(&text, "options that are not default\n");
+    print_title(&text);
+    print_memory(&text, figures);
+    print_classes(&text, fd);
+    print_epochs(&text, fd);
+    print_label_limits(&text, fd);
+    print_options(&text, fd);
     text_send(&text, fd);
     return !text.lost;
 }
@@ -225,7 +230,6 @@ static noinline bool print_options(int fd)
 bool summary_print(int fd)
 {
     struct process_figures figures;
-    stats_process_get(&figures); /* not below a buffer on the stack */
-    return print_title(fd) && print_memory(fd, &figures) && print_classes(fd) && print_epochs(fd) &&
-           print_label_limits(fd) && print_options(fd);
+    stats_process_get(&figures); /* not below the buffer on the stack */
+    return print_parts(fd, &figures);
 }

@@ -14,7 +14,7 @@
 
 struct epoch_counters epoch_counters;
 
-struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS };
+struct epoch epoch_process = { .word = EPOCH_OPEN, .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS };
 
 _Alignas(CACHE_LINE) struct hold hold_none = { .real = &hold_none, .cursor.start = NO_CHUNK };
 
@@ -22,11 +22,8 @@ _Alignas(CACHE_LINE) _Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS_ROO
 
 atomic_u64 epoch_visits;
 
-#define SOME_LOCKS                                                                                                     \
-    {                                                                                                                  \
-        .lock = LOCK_INIT(RANK_RUNS), .holds = LOCK_INIT(RANK_HOLDS)                                                   \
-    }
-struct epoch_lock epoch_locks[EPOCH_LOCKS] = { [0 ... EPOCH_LOCKS - 1] = SOME_LOCKS };
+struct epoch_lock epoch_locks[EPOCH_LOCKS] = { [0 ... EPOCH_LOCKS - 1] = { .lock = LOCK_INIT(RANK_RUNS),
+                                                                           .holds = LOCK_INIT(RANK_HOLDS) } };
 
 enum { BLOCK_WORDS = (EPOCH_BLOCKS + 63) / 64 };
 
@@ -40,11 +37,6 @@ static struct {
     atomic_u64 blocks_idle[BLOCK_WORDS];  /* it has records that are in the pool */
     atomic_u64 blocks_there[BLOCK_WORDS]; /* records that may go came since the block's pages were given back */
 } epochs = { .lock = LOCK_INIT(RANK_EPOCHS), .limit = EPOCH_PROCESS + 1 };
-
-void epoch_start(void)
-{
-    store_relaxed(&epoch_process.word, EPOCH_OPEN);
-}
 
 static void set_bit(atomic_u64 *words, uint32_t number, bool set)
 {

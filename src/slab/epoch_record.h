@@ -351,8 +351,6 @@ extern atomic_u64 epoch_visits;
 /* How many threads are inside, by one look at each hold. No gate. */
 uint32_t epoch_threads_inside(const struct epoch *epoch);
 
-void epoch_start(void);
-
 /* A FREE record of the pool, or a new one. Its hold is TAKEN. NULL: no memory. */
 struct epoch *epoch_take_record(void);
 

@@ -18,7 +18,6 @@
 #include "base/atomic.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum { HANDLE_TAG_BITS = 39 };
 

@@ -34,8 +34,8 @@ static struct {
 static bool purge_row(struct run *slab, const struct class_geometry *geometry, const struct slot_row *row,
                       size_t *purged)
 {
-    char *from = slot_row_start(slab, geometry, row), *to = slot_row_end(slab, geometry, row);
-    const size_t there = pages_narrow(&from, &to);
+    char *from, *to;
+    const size_t there = slot_row_narrow(slab, geometry, row, &from, &to);
     invariant(lock_is_held(&sweep.lock) && word_state(load_plain(&slab->word)) == SLAB_ATTACHED);
     if (there == 0) {
         return true;

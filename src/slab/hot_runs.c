@@ -6,11 +6,6 @@
 _Static_assert((HOT_RUNS & (HOT_RUNS - 1)) == 0, "places go round");
 _Static_assert((int)HOT_RUN_UNITS >> (64 - HOT_LENGTH_SHIFT) == 0, "lengths fit");
 
-static bool is_of_look(uint64_t run, uint32_t look)
-{
-    return (uint16_t)(run >> HOT_LOOK_SHIFT) == (uint16_t)look;
-}
-
 uint32_t hot_runs_units(const struct hot_runs *hot)
 {
     uint32_t units = 0;
@@ -130,7 +125,7 @@ void hot_runs_flush_idle(struct hot_runs *hot)
     struct old_runs old = { .count = 0 };
     const uint32_t looks = counter_get(&hot->looks);
     for (unsigned i = 0; i < HOT_RUNS; i++) {
-        if (!is_of_look(load_relaxed(&hot->run[i]), looks)) {
+        if ((uint16_t)(load_relaxed(&hot->run[i]) >> HOT_LOOK_SHIFT) != (uint16_t)looks) {
             take_out(hot, i, &old);
         }
     }

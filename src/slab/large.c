@@ -276,7 +276,7 @@ void *large_move(void *p, size_t bytes)
     invariant(first != target && arena.runs[target].units == wanted);
     pages_set(p, (const char *)p + ((size_t)units << UNIT_SHIFT), false);
     /* New memory, without what the program may have set for the old. Beside other empty memory it serves long runs. */
-    if (arena_return(first, units) == ARENA_RETURNED) {
+    if (arena_return(first, units) == OS_PLACED) {
         depot_put(first, units, true);
     } else {
         depot_put_left(first, units);

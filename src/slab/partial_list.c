@@ -212,7 +212,8 @@ static void partial_settle(struct afterwards *after)
             invariant(word_state(word) == SLAB_EMPTY && slab->units == class_geometry[word_class(word)].units);
             invariant(load_plain(&slab->full) == class_geometry[word_class(word)].words);
             struct epoch *epoch = epoch_existing(word_epoch(word));
-            slab_untag(slab, word_class(word));
+            invariant(tag_class(unit_tag(run_index(slab))) == word_class(word));
+            arena_untag(run_index(slab), slab->units);
             invariant(epoch->id == word_epoch(word));
             trace_slab_recycle(arena_address(run_index(slab)), class_geometry[word_class(word)].size, epoch->id);
             if (epoch == &epoch_process) {

@@ -270,12 +270,12 @@ bool samples_is_dead(const struct sample *sample)
     return arena_tag(p) != TAG_CHUNK || load_plain(size_code_at(p)) == 0 || owned_load(&chunk->life) != sample->life;
 }
 
-/* Ends the records of objects that are gone. */
-static void end_dead_records(void)
+/* Ends all records, or those of objects that are gone. */
+static void end_records(bool all)
 {
     for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
         const struct sample *const sample = sample_made(number);
-        if (sample->address != 0 && samples_is_dead(sample)) {
+        if (sample->address != 0 && (all || samples_is_dead(sample))) {
             end_record(sample->address);
         }
     }
@@ -287,7 +287,7 @@ static void end_dead_records(void)
 static void note_peak(void)
 {
     if (known_samples->live_bytes > known_samples->peak_bytes) {
-        end_dead_records();
+        end_records(false);
     }
     if (known_samples->live_bytes <= known_samples->peak_bytes) {
         return;
@@ -329,7 +329,7 @@ static void make_record(struct sample *made, const uintptr_t *frames, size_t dep
     end_record(made->address);
     uint32_t number = take_record();
     if (number == 0 && known_samples->since_look > SAMPLES_MOST / 8) {
-        end_dead_records();
+        end_records(false);
         number = take_record();
     }
     known_samples->since_look++;
@@ -415,11 +415,7 @@ void samples_end_all(void)
 {
     lock_acquire(&samples_lock);
     invariant(known_samples != NULL && load_plain(&samples.is_on) == 0);
-    for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
-        if (sample_made(number)->address != 0) {
-            end_record(sample_made(number)->address);
-        }
-    }
+    end_records(true);
     invariant(counter_get(&samples.live) == 0);
     lock_release(&samples_lock);
 }

@@ -49,13 +49,6 @@ void slab_set_affinity(struct run *slab, unsigned class, uint32_t affinity)
     }
 }
 
-void slab_untag(struct run *slab, unsigned class)
-{
-    invariant(word_state(load_plain(&slab->word)) == SLAB_EMPTY);
-    invariant(tag_class(unit_tag(run_index(slab))) == class);
-    set_tags(run_index(slab), class_geometry[class].units, TAG_NONE);
-}
-
 static _Noreturn noinline void slab_double_free(const struct run *slab, const struct class_geometry *geometry,
                                                 unsigned word, uint64_t twice)
 {

@@ -56,9 +56,6 @@ void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity
 /* Sets the affinity of a slab that the caller holds attached. */
 void slab_set_affinity(struct run *slab, unsigned class, uint32_t affinity);
 
-/* Clears the tags of a slab that the caller claimed (EMPTY). Then the run may go to the depot. */
-void slab_untag(struct run *slab, unsigned class);
-
 /* Gives back the slots of mask in one word of the bitmap. The caller no longer owns them, so the slab may have another
  * owner when the function returns. Returns true when the caller must now look at the slab (partial_evaluate). Ends the
  * program on a double free. Any thread. */

@@ -4,7 +4,6 @@
 
 #include "common/guard.h"
 #include "common/option.h"
-#include "os/os.h"
 
 enum {
     STEP_UNITS_MIN = (4 << 20) / UNIT_BYTES,
@@ -26,14 +25,7 @@ _Alignas(CACHE_LINE) struct arena arena;
 /* Committed by arena_start, to make sure that the place is good. No units: handed out by now. */
 static struct stretch first_step;
 
-/* A side table. It is mapped from its start up to `end`, except for gaps. */
-struct table {
-    uintptr_t start, end;
-    size_t unit_bytes;          /* bytes for each unit */
-    atomic_size_t mapped_bytes; /* writable ones */
-};
-
-static struct table tables[TABLES] = {
+struct table arena_tables[TABLES] = {
     [TABLE_TAGS] = { .unit_bytes = sizeof(struct unit) },
     [TABLE_PAGES] = { .unit_bytes = 1 },
     [TABLE_RUNS] = { .unit_bytes = sizeof(struct run) },
@@ -75,7 +67,7 @@ static size_t window_bytes(size_t units)
 {
     size_t bytes = (units << UNIT_SHIFT) + (size_t)(2 * (TABLES + 2)) * table_align();
     for (unsigned t = 0; t < TABLES; t++) {
-        bytes += units * tables[t].unit_bytes;
+        bytes += units * arena_tables[t].unit_bytes;
     }
     return bytes;
 }
@@ -87,30 +79,24 @@ static void lay_out(uintptr_t start, size_t units)
     const size_t align = table_align();
     uintptr_t at = round_up(start, align) + align;
     for (unsigned t = 0; t < TABLES; t++) {
-        tables[t].start = tables[t].end = at;
-        counter_set(&tables[t].mapped_bytes, 0);
-        at = round_up(at + units * tables[t].unit_bytes, align) + align;
+        arena_tables[t].start = arena_tables[t].end = at;
+        counter_set(&arena_tables[t].mapped_bytes, 0);
+        at = round_up(at + units * arena_tables[t].unit_bytes, align) + align;
     }
     at += align - UNIT_BYTES; /* unit 1, the first that is handed out, starts a page, whatever the size of pages */
     arena.base = at;
-    arena.units = (struct unit *)tables[TABLE_TAGS].start;
-    arena.pages = (atomic_u8 *)tables[TABLE_PAGES].start;
-    arena.runs = (struct run *)tables[TABLE_RUNS].start;
-    arena.revisits = (struct revisit *)tables[TABLE_REVISITS].start;
-    arena.codes = (atomic_u8 *)tables[TABLE_CODES].start;
+    arena.units = (struct unit *)arena_tables[TABLE_TAGS].start;
+    arena.pages = (atomic_u8 *)arena_tables[TABLE_PAGES].start;
+    arena.runs = (struct run *)arena_tables[TABLE_RUNS].start;
+    arena.revisits = (struct revisit *)arena_tables[TABLE_REVISITS].start;
+    arena.codes = (atomic_u8 *)arena_tables[TABLE_CODES].start;
     arena.codes_of_zero = (atomic_u8 *)((uintptr_t)arena.codes - (at >> GRANULE_SHIFT));
 #if TSLAB_CHECKED
-    arena.live = (atomic_u64 *)tables[TABLE_LIVE].start;
+    arena.live = (atomic_u64 *)arena_tables[TABLE_LIVE].start;
 #endif
     arena.span_units = arena_page_down((uint32_t)units); /* whole pages, as everything that is committed */
     invariant(at % UNIT_BYTES == 0 && (at + UNIT_BYTES) % os_page_bytes() == 0);
-    invariant(arena.span_units <= ARENA_UNITS_MOST && tables[TABLES - 1].start < at);
-}
-
-size_t arena_table_bytes(enum arena_table table)
-{
-    invariant(table < TABLES);
-    return counter_get(&tables[table].mapped_bytes);
+    invariant(arena.span_units <= ARENA_UNITS_MOST && arena_tables[TABLES - 1].start < at);
 }
 
 size_t arena_unopened_bytes(void)
@@ -150,7 +136,7 @@ static enum os_placed table_map(struct table *table, uintptr_t from, uintptr_t t
  * become readable, too. Parts that were mapped before a failure stay mapped. The next attempt maps only the rest. */
 static enum os_placed table_extend(enum arena_table name, size_t first, size_t end)
 {
-    struct table *const table = &tables[name];
+    struct table *const table = &arena_tables[name];
     const uintptr_t from = table_from(table, first);
     if (name == TABLE_TAGS || name == TABLE_PAGES) {
         const enum os_placed placed = table_map(table, table->end, from, OS_ACCESS_READ);
@@ -257,7 +243,7 @@ static enum os_placed begin_at(uintptr_t start, size_t units)
         return placed;
     }
     for (unsigned t = 0; t < TABLES; t++) {
-        (void)os_unmap((void *)tables[t].start, tables[t].end - tables[t].start);
+        (void)os_unmap((void *)arena_tables[t].start, arena_tables[t].end - arena_tables[t].start);
     }
     return placed;
 }
@@ -369,7 +355,7 @@ void arena_purge_tables(uint32_t first, uint32_t n)
     for (unsigned i = 0; i < LONG_TABLES; i++) {
         char *start;
         size_t bytes;
-        if (table_inside(&tables[long_tables[i]], first + 1, first + n, &start, &bytes)) {
+        if (table_inside(&arena_tables[long_tables[i]], first + 1, first + n, &start, &bytes)) {
             (void)os_purge(start, bytes);
         }
     }
@@ -386,36 +372,33 @@ bool arena_leave(uint32_t first, uint32_t n)
     for (unsigned i = 0; i < LONG_TABLES; i++) {
         char *start;
         size_t bytes;
-        if (table_inside(&tables[long_tables[i]], first + 1, first + n, &start, &bytes) && !os_decommit(start, bytes)) {
+        if (table_inside(&arena_tables[long_tables[i]], first + 1, first + n, &start, &bytes) &&
+            !os_decommit(start, bytes)) {
             (void)os_purge(start, bytes); /* the part stays writable and charged, which does no harm */
         }
     }
     return true;
 }
 
-enum arena_returned arena_return(uint32_t first, uint32_t n)
+enum os_placed arena_return(uint32_t first, uint32_t n)
 {
     invariant(first == arena_page_up(first) && first + n == arena_page_up(first + n));
     const size_t committed = load_plain(&arena.committed_units); /* others extend it, and the tables before */
     invariant(n != 0 && first + n <= committed);
     for (unsigned i = 0; i < LONG_TABLES; i++) {
-        const struct table *const table = &tables[long_tables[i]];
+        const struct table *const table = &arena_tables[long_tables[i]];
         /* The unit behind may become the first of a run that stays absent, and then needs a descriptor, too. */
         const uintptr_t from = table_from(table, first);
         const uintptr_t to = table_to(table, min_size((size_t)first + n + 1, committed));
         if (!os_commit((void *)from, to - from)) {
-            return ARENA_NO_MEMORY;
+            return OS_NO_MEMORY;
         }
     }
-    switch (os_place(arena_address(first), (size_t)n << UNIT_SHIFT, OS_ACCESS_WRITE)) {
-    case OS_PLACED:
+    const enum os_placed placed = os_place(arena_address(first), (size_t)n << UNIT_SHIFT, OS_ACCESS_WRITE);
+    if (placed == OS_PLACED) {
         choose_pages(first, first + n);
-        return ARENA_RETURNED;
-    case OS_TAKEN:
-        return ARENA_LOST;
-    default:
-        return ARENA_NO_MEMORY;
     }
+    return placed;
 }
 
 void arena_untag(uint32_t first, uint32_t units)

@@ -27,6 +27,7 @@
 #include "base/atomic.h"
 #include "common/size_class.h"
 #include "os/fatal.h"
+#include "os/os.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -170,8 +171,14 @@ enum arena_table {
     TABLES
 };
 
-/* The bytes that are mapped for a side table. Those about gaps can only be read, and are not among them. Any thread. */
-size_t arena_table_bytes(enum arena_table table);
+/* A side table. It is mapped from its start up to `end`, except for gaps. */
+struct table {
+    uintptr_t start, end;
+    size_t unit_bytes;          /* bytes for each unit */
+    atomic_size_t mapped_bytes; /* writable ones: those about gaps can only be read */
+};
+
+extern struct table arena_tables[TABLES];
 
 /* The bytes of units that are mapped, and that arena_extend has not returned yet. Any thread. */
 size_t arena_unopened_bytes(void);
@@ -201,8 +208,7 @@ void arena_publish(const struct stretch *fresh);
 bool arena_leave(uint32_t first, uint32_t n);
 
 /* Makes such units, or whole pages of them, accessible again. They read as zero. */
-enum arena_returned { ARENA_RETURNED, ARENA_NO_MEMORY, ARENA_LOST /* there is another mapping by now */ };
-enum arena_returned arena_return(uint32_t first, uint32_t n);
+enum os_placed arena_return(uint32_t first, uint32_t n);
 
 /* Gives back the pages of the side tables about the inner units of an empty run, which tell nothing. */
 void arena_purge_tables(uint32_t first, uint32_t n);

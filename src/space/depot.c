@@ -8,26 +8,15 @@
 
 /* Taking and putting back. */
 
-/* Whether the rest of a huge page is little beside what short runs have, or soon will be. */
-static bool grows_huge(uint64_t now_ms)
-{
-    const size_t units = counter_get(&depot.short_units);
-    return units >= HUGE_FROM_UNITS && huge_is_possible() &&
-           (units >= HUGE_SURELY_UNITS || recent_use_soars(&depot.use, now_ms));
-}
-
 /* Whether n units out of a clean run should come with a huge page, which is claimed then. No shorter clean run has
- * them, so this is where the program grows. */
+ * them, so this is where the program grows. The rest of a huge page is little beside what short runs have, or soon will
+ * be. */
 static bool run_takes_huge(uint32_t run, uint32_t n, uint64_t now_ms)
 {
-    return n <= HUGE_RUN_UNITS && grows_huge(now_ms) && run_place(run, HUGE_UNITS, HUGE_UNITS) != 0 &&
-           limit_has_room(HUGE_UNITS) && huge_claim();
-}
-
-static void note_miss(uint32_t n, uint32_t given_back)
-{
-    invariant(lock_is_held(&depot.lock) && given_back <= n);
-    recent_use_miss(&depot.use, n, given_back);
+    const size_t units = counter_get(&depot.short_units);
+    return n <= HUGE_RUN_UNITS && units >= HUGE_FROM_UNITS && huge_is_possible() &&
+           (units >= HUGE_SURELY_UNITS || recent_use_soars(&depot.use, now_ms)) &&
+           run_place(run, HUGE_UNITS, HUGE_UNITS) != 0 && limit_has_room(HUGE_UNITS) && huge_claim();
 }
 
 /* A request for a run, and its result. */
@@ -50,7 +39,7 @@ static uint32_t take_row(struct request *request, uint32_t run)
     if (request->refused) {
         return 0;
     }
-    note_miss(request->n, run_count_fresh(row_cut(run, request->n)));
+    recent_use_miss(&depot.use, request->n, run_count_fresh(row_cut(run, request->n)));
     return run;
 }
 
@@ -65,7 +54,7 @@ static uint32_t take_clean(struct request *request, uint32_t run)
     request->huge = request->fills && run_takes_huge(run, request->n, request->now_ms);
     const uint32_t units = request->huge ? HUGE_UNITS : request->n;
     if (!request->fresh) {
-        note_miss(units, run_count_fresh(units));
+        recent_use_miss(&depot.use, units, run_count_fresh(units));
     }
     return run_cut(run, units, request->huge ? HUGE_UNITS : request->align);
 }
@@ -80,7 +69,7 @@ static uint32_t take_empty(struct request *request)
         run = run_find(RUN_DIRTY, n, request->align);
     }
     if (run != 0) {
-        note_miss(n, 0);
+        recent_use_miss(&depot.use, n, 0);
         return run_cut(run, n, request->align);
     }
     if (!request->fresh && request->align == 1 && n >= ROW_UNITS_MIN && (run = row_find(n)) != 0) {
@@ -221,7 +210,7 @@ static bool grow_into_row(uint32_t first, uint32_t n, uint32_t more, bool *clean
         return false;
     }
     *clean = arena.runs[behind].kind == RUN_CLEAN && arena.runs[behind].units >= more;
-    note_miss(more, run_count_fresh(row_cut(behind, more)));
+    recent_use_miss(&depot.use, more, run_count_fresh(row_cut(behind, more)));
     run_unmark(behind);
     run_unmark(first);
     run_mark(first, n + more, RUN_USED);

@@ -100,18 +100,14 @@ static void bin_unlink(uint32_t first)
     uint32_t *const head = &depot.bins.heads[run->kind - 1][bin];
     invariant(run->kind != RUN_USED && (run->prev == 0) == (*head == first));
     invariant(bin_has(run->kind, bin));
-    if (run->prev != 0) {
-        invariant(arena.runs[run->prev].next == first);
-        arena.runs[run->prev].next = run->next;
-    } else {
-        *head = run->next;
-        if (run->next == 0) {
-            depot.bins.occupied[run->kind - 1][bin / 64] &= ~((uint64_t)1 << (bin % 64));
-        }
-    }
+    invariant(run->prev == 0 || arena.runs[run->prev].next == first);
+    *(run->prev == 0 ? head : &arena.runs[run->prev].next) = run->next;
     if (run->next != 0) {
         invariant(arena.runs[run->next].prev == first);
         arena.runs[run->next].prev = run->prev;
+    }
+    if (*head == 0) {
+        depot.bins.occupied[run->kind - 1][bin / 64] &= ~((uint64_t)1 << (bin % 64));
     }
 }
 

@@ -47,7 +47,7 @@ static void join_absent(uint32_t first, uint32_t end)
 /* Maps units of an absent run again, from `first` on, which starts a page: `least` of them, or more where that
  * succeeds. They become part of the run *clean, or a gap. The descriptors inside of the absent run cannot be written
  * before. So all of it is taken out. */
-static enum arena_returned growth_return(uint32_t run, uint32_t first, uint32_t least, uint32_t *clean)
+static enum os_placed growth_return(uint32_t run, uint32_t first, uint32_t least, uint32_t *clean)
 {
     const uint32_t end = run + arena.runs[run].units;
     invariant(arena.runs[run].kind == RUN_ABSENT && first >= run && first < end && least <= end - first);
@@ -55,20 +55,20 @@ static enum arena_returned growth_return(uint32_t run, uint32_t first, uint32_t 
     run_unlink(run);
     run_hide(run, end - run);
     depot_unlock();
-    enum arena_returned returned = arena_return(first, units);
-    if (returned != ARENA_RETURNED && units > least) {
+    enum os_placed returned = arena_return(first, units);
+    if (returned != OS_PLACED && units > least) {
         units = least;
         returned = arena_return(first, units);
     }
     depot_lock();
-    if (returned == ARENA_NO_MEMORY) {
+    if (returned == OS_NO_MEMORY) {
         join_absent(run, end);
         return returned;
     }
     run_hide(first, units); /* its neighbours look at its ends */
     join_absent(run, first);
     join_absent(first + units, end);
-    if (returned == ARENA_RETURNED) {
+    if (returned == OS_PLACED) {
         *clean = run_join(first, units, RUN_CLEAN, TABLES_GONE);
     } else {
         run_lose(first, units);
@@ -81,8 +81,8 @@ static enum arena_returned growth_return(uint32_t run, uint32_t first, uint32_t 
 static uint32_t return_aligned(struct growth *growth)
 {
     uint32_t clean = 0;
-    enum arena_returned returned = ARENA_LOST;
-    while (returned == ARENA_LOST && growth->returns < RETURN_TRIES) {
+    enum os_placed returned = OS_TAKEN;
+    while (returned == OS_TAKEN && growth->returns < RETURN_TRIES) {
         const uint32_t run = run_find(RUN_ABSENT, growth->n, growth->align);
         if (run == 0) {
             break;
@@ -92,7 +92,7 @@ static uint32_t return_aligned(struct growth *growth)
         growth->returns++;
         returned = growth_return(run, first, arena_page_up(place + growth->n) - first, &clean);
     }
-    growth->returns = returned == ARENA_RETURNED ? growth->returns : RETURN_TRIES;
+    growth->returns = returned == OS_PLACED ? growth->returns : RETURN_TRIES;
     invariant(clean == 0 || run_place(clean, growth->n, growth->align) != 0);
     return clean;
 }

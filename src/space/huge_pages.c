@@ -15,7 +15,7 @@ enum {
 
 static struct {
     atomic_u64 debt_ms;         /* time of huge pages beyond FILL_MS each */
-    atomic_u64 paused_until_ms; /* 0: there is no pause */
+    atomic_u64 paused_until_ms; /* 0: there was no pause yet */
     atomic_u32 is_filling;      /* written under the depot's lock, and by the filling thread */
 } pace;
 
@@ -24,21 +24,10 @@ bool huge_is_possible(void)
     return load_plain(&arena.is_huge_on_request) != 0;
 }
 
-static bool pause_is_over(void)
-{
-    if (likely(load_plain(&pace.paused_until_ms) == 0)) {
-        return true;
-    }
-    if (os_now_ms() < load_plain(&pace.paused_until_ms)) {
-        return false;
-    }
-    store_plain(&pace.paused_until_ms, 0);
-    return true;
-}
-
 bool huge_claim(void)
 {
-    if (load_plain(&pace.is_filling) != 0 || !pause_is_over()) {
+    const uint64_t until_ms = load_plain(&pace.paused_until_ms);
+    if (load_plain(&pace.is_filling) != 0 || (until_ms != 0 && os_now_ms() < until_ms)) {
         return false;
     }
     store_plain(&pace.is_filling, 1);
@@ -57,28 +46,23 @@ static void add_debt(uint64_t start_ms, uint64_t end_ms)
     invariant(load_plain(&pace.debt_ms) <= DEBT_MS_MOST);
 }
 
-static void fill_claimed(uint32_t first)
+void huge_fill(uint32_t first)
 {
     char *const start = arena_address(first);
     const size_t bytes = (size_t)HUGE_UNITS << UNIT_SHIFT;
+    invariant(load_plain(&pace.is_filling) == 1);
     invariant(huge_is_possible() && (uintptr_t)start % bytes == 0);
     invariant(arena.runs[first].kind == RUN_USED);
     invariant(arena.runs[first].units == HUGE_UNITS && load_plain(&arena.units[first].tag) == TAG_NONE);
     const uint64_t start_ms = os_now_ms();
-    if (!os_allow_huge(start, bytes, true)) {
+    trace_huge_fill(start);
+    if (os_allow_huge(start, bytes, true)) {
+        *(volatile char *)start = 0;
+        pages_touch_units(first, HUGE_UNITS);
+        (void)os_allow_huge(start, bytes, false);
+        add_debt(start_ms, os_now_ms());
+    } else {
         store_plain(&pace.paused_until_ms, UINT64_MAX); /* it knows no huge pages, or has no mapping left */
-        return;
     }
-    *(volatile char *)start = 0;
-    pages_touch_units(first, HUGE_UNITS);
-    (void)os_allow_huge(start, bytes, false);
-    add_debt(start_ms, os_now_ms());
-}
-
-void huge_fill(uint32_t first)
-{
-    invariant(load_plain(&pace.is_filling) == 1);
-    trace_huge_fill(arena_address(first));
-    fill_claimed(first);
     store_plain(&pace.is_filling, 0);
 }

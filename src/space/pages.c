@@ -85,13 +85,6 @@ size_t pages_gone_bytes(const char *from, const char *to)
     return gone;
 }
 
-/* The bytes of a page of the system's that are there. */
-static size_t page_there_bytes(const char *p)
-{
-    const size_t page = os_page_bytes();
-    return page <= UNIT_BYTES ? (page_is_there(p) ? page : 0) : page - pages_gone_bytes(p, p + page);
-}
-
 size_t pages_narrow(char **from, char **to)
 {
     const size_t page = os_page_bytes();
@@ -100,7 +93,7 @@ size_t pages_narrow(char **from, char **to)
     size_t there = 0;
     *from = *to = first;
     for (char *at = first; at < end; at += page) {
-        const size_t bytes = page_there_bytes(at);
+        const size_t bytes = page - pages_gone_bytes(at, at + page);
         if (bytes != 0) {
             *from = there == 0 ? at : *from;
             *to = at + page;
@@ -151,25 +144,22 @@ bool slot_set_next_row(const struct slot_set *set, const struct class_geometry *
     return true;
 }
 
-char *slot_row_start(const struct run *slab, const struct class_geometry *geometry, const struct slot_row *row)
+size_t slot_row_narrow(const struct run *slab, const struct class_geometry *geometry, const struct slot_row *row,
+                       char **from, char **to)
 {
-    invariant(row->begin < row->end && row->end <= geometry->slots);
-    return arena_address(run_index(slab)) + (size_t)row->begin * geometry->size;
-}
-
-char *slot_row_end(const struct run *slab, const struct class_geometry *geometry, const struct slot_row *row)
-{
-    const size_t all = (size_t)geometry->units << UNIT_SHIFT;
-    invariant(row->begin < row->end && row->end * (size_t)geometry->size <= all);
-    return arena_address(run_index(slab)) + (row->end == geometry->slots ? all : (size_t)row->end * geometry->size);
+    const size_t size = geometry->size, all = (size_t)geometry->units << UNIT_SHIFT;
+    invariant(row->begin < row->end && row->end <= geometry->slots && row->end * size <= all);
+    *from = arena_address(run_index(slab)) + row->begin * size;
+    *to = arena_address(run_index(slab)) + (row->end == geometry->slots ? all : row->end * size);
+    return pages_narrow(from, to);
 }
 
 size_t pages_free_bytes(const struct run *slab, const struct class_geometry *geometry, const struct slot_set *set)
 {
     size_t bytes = 0;
     for (struct slot_row row = { .end = 0 }; slot_set_next_row(set, geometry, &row);) {
-        char *from = slot_row_start(slab, geometry, &row), *to = slot_row_end(slab, geometry, &row);
-        bytes += pages_narrow(&from, &to);
+        char *from, *to;
+        bytes += slot_row_narrow(slab, geometry, &row, &from, &to);
         invariant(bytes <= (size_t)geometry->units << UNIT_SHIFT);
     }
     return bytes;

@@ -15,7 +15,6 @@
 #ifndef TSLAB_SPACE_PAGES_H
 #define TSLAB_SPACE_PAGES_H
 
-#include "os/os.h"
 #include "space/arena.h"
 
 always_inline unsigned pages_shift(void)
@@ -87,9 +86,9 @@ struct slot_row {
 /* Finds the next row at or after row->end. False: there is none. */
 bool slot_set_next_row(const struct slot_set *set, const struct class_geometry *geometry, struct slot_row *row);
 
-/* Where a row of a slab starts and ends. The bytes behind the last slot belong to the row that ends with it. */
-char *slot_row_start(const struct run *slab, const struct class_geometry *geometry, const struct slot_row *row);
-char *slot_row_end(const struct run *slab, const struct class_geometry *geometry, const struct slot_row *row);
+/* Narrows a row of a slab, as pages_narrow. The bytes behind the last slot belong to the row that ends with it. */
+size_t slot_row_narrow(const struct run *slab, const struct class_geometry *geometry, const struct slot_row *row,
+                       char **from, char **to);
 
 /* The bytes of whole pages that are there although every slot on them is in the set. */
 size_t pages_free_bytes(const struct run *slab, const struct class_geometry *geometry, const struct slot_set *set);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* At most 1/TRAP_PART of the arena's present units is trapped, or TRAP_UNITS_MIN units where that is more: one chunk
- * for each run that may be trapped_runs. */
+ * for each run that may be trapped. */
 enum { TRAP_PART = 8, TRAP_UNITS_MIN = TRAP_RUNS * 4 };
 
 /* The trapped runs, linked by next of their descriptors. Under the lock. */
@@ -40,37 +40,6 @@ void guard_count_down(uint32_t first)
         arena.runs[first].is_guarded = false;
         (void)fetch_sub_relaxed(&guards, 1);
     }
-}
-
-/* Appends a run for which there is room. Under the lock. */
-static void trap_append(uint32_t first, uint32_t units, bool purged)
-{
-    struct run *const run = &arena.runs[first];
-    invariant(lock_is_held(&trapped_runs.lock) && run->kind == RUN_USED && run->units == units);
-    run->next = 0;
-    owned_store(&run->unpurged_bytes, purged ? 0 : (size_t)units << UNIT_SHIFT);
-    *(trapped_runs.oldest == 0 ? &trapped_runs.oldest : &arena.runs[trapped_runs.newest].next) = first;
-    trapped_runs.newest = first;
-}
-
-/* Takes the run that was trapped longest out of the queue. 0: the queue is empty. */
-static uint32_t trap_pop(void)
-{
-    const uint32_t first = trapped_runs.oldest;
-    invariant(lock_is_held(&trapped_runs.lock));
-    if (first != 0) {
-        trapped_runs.oldest = arena.runs[first].next;
-    }
-    return first;
-}
-
-/* Puts it back where it was. */
-static void trap_unpop(uint32_t first)
-{
-    invariant(lock_is_held(&trapped_runs.lock) && first != 0);
-    trapped_runs.newest = trapped_runs.oldest == 0 ? first : trapped_runs.newest;
-    arena.runs[first].next = trapped_runs.oldest;
-    trapped_runs.oldest = first;
 }
 
 /* Counts runs that are trapped, about to be, or about to be so no more. Under the lock. */
@@ -118,15 +87,19 @@ static bool trap_make_room(uint32_t units)
 {
     uint32_t first;
     bool opened = true;
-    while (opened && !trap_has_room(units) && (first = trap_pop()) != 0) {
+    invariant(lock_is_held(&trapped_runs.lock));
+    while (opened && !trap_has_room(units) && (first = trapped_runs.oldest) != 0) {
         const uint32_t left = arena.runs[first].units;
+        trapped_runs.oldest = arena.runs[first].next;
         lock_release(&trapped_runs.lock);
         opened = trap_open(first);
         lock_acquire(&trapped_runs.lock);
         if (opened) {
             trap_count(-1, left);
-        } else {
-            trap_unpop(first);
+        } else { /* it stays the oldest */
+            trapped_runs.newest = trapped_runs.oldest == 0 ? first : trapped_runs.newest;
+            arena.runs[first].next = trapped_runs.oldest;
+            trapped_runs.oldest = first;
         }
     }
     if (opened) {
@@ -142,7 +115,7 @@ static bool trap_forbid(char *start, size_t bytes)
     return os_forbid(start, bytes) || !os_commit(start, bytes);
 }
 
-/* Opens the guard page of a large run (large.c) that is not to be trapped_runs. False: the guard stays, and the run
+/* Opens the guard page of a large run (large.c) that is not to be trapped. False: the guard stays, and the run
  * waits among the trapped ones until the kernel has memory again. */
 static bool open_up(char *start, size_t bytes)
 {
@@ -172,7 +145,10 @@ void trap_run(uint32_t first, uint32_t units)
         trap_count(traps ? 1 : -1, units);
     }
     if (traps) {
-        trap_append(first, units, purged);
+        arena.runs[first].next = 0;
+        owned_store(&arena.runs[first].unpurged_bytes, purged ? 0 : bytes);
+        *(trapped_runs.oldest == 0 ? &trapped_runs.oldest : &arena.runs[trapped_runs.newest].next) = first;
+        trapped_runs.newest = first;
     }
     lock_release(&trapped_runs.lock);
     if (!traps) {

@@ -105,12 +105,7 @@ void keeper_look_last(void)
     lock_acquire(&keeper.lock);
     exchange_tick(true);
     lock_release(&keeper.lock);
-    bool goes_on = true;
-    while (goes_on) {
-        lock_acquire(&keeper.lock);
-        goes_on = reclaim_due();
-        lock_release(&keeper.lock);
-    }
+    repeat(purge_some);
 }
 
 static bool nap(uint32_t most_ms)

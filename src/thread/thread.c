@@ -43,13 +43,6 @@ noinline void thread_start_scope_front(struct thread *thread)
     thread->scope_front.heap = &heap_none;
 }
 
-static void idle_link(struct thread *thread)
-{
-    invariant(lock_is_held(&registry.lock) && thread != registry.last);
-    thread->next = registry.idle;
-    registry.idle = thread;
-}
-
 static void live_unlink(struct thread *thread)
 {
     invariant((thread->prev == NULL ? registry.live : thread->prev->next) == thread);
@@ -58,7 +51,7 @@ static void live_unlink(struct thread *thread)
     if (thread->next != NULL) {
         thread->next->prev = thread->prev;
     }
-    counter_set(&heap_live_count, counter_get(&heap_live_count) - 1);
+    counter_sub(&heap_live_count, 1);
 }
 
 /* A record that rests, is idle, or is made in memory that is mapped. NULL: there is none. Under the registry's lock. */
@@ -203,7 +196,9 @@ static bool becomes_idle(struct thread *thread)
     }
     live_unlink(thread);
     if (emptied != NULL) {
-        idle_link(emptied->front.thread);
+        invariant(lock_is_held(&registry.lock) && emptied->front.thread != registry.last);
+        emptied->front.thread->next = registry.idle;
+        registry.idle = emptied->front.thread;
     }
     return true;
 }
