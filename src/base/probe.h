@@ -14,7 +14,8 @@
 
 /* Why an operation was slow: the first argument of the probe `slow`. */
 enum slow_reason {
-    SLOW_KEPT = 1,  /* malloc: a full tray of the thread's own */
+    SLOW_NONE,
+    SLOW_KEPT,      /* malloc: a full tray of the thread's own */
     SLOW_EXCHANGE,  /* malloc: a full tray that waited for any thread */
     SLOW_SLAB,      /* malloc: slots out of a slab */
     SLOW_CHUNK,     /* malloc in an epoch: the chunk is full */
