@@ -70,8 +70,8 @@ if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT TSLAB_COVERAGE)
     set(tslab_same_bytes -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=${PROJECT_BINARY_DIR}=./build)
 endif()
 
-# On Intel's processors of 2015 to 2019 a branch that crosses 32 bytes, or ends there, is slow. Where the fast path has some depends on
-# what lies before it: a pair of malloc and free takes 5.5 to 6.2 ns, in an epoch 7.1 to 9.2.
+# On Intel's processors of 2015 to 2019 a branch that crosses 32 bytes, or ends there, is slow. What lies before the fast path decides
+# which of its branches do: without this flag a pair of malloc and free takes 5.5 to 6.2 ns, in an epoch 7.1 to 9.2.
 set(tslab_branches)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
     set(flag -mbranches-within-32B-boundaries)

@@ -44,7 +44,7 @@ static void account_add(struct account *account, uint64_t bytes, uint64_t untouc
  * asks, or the kernel does not tell, and all pages that were handed out count. */
 enum { PAGES_AT_ONCE = 1024 };
 struct resident {
-    int file;            /* -1: the call is asked */
+    int file;            /* of pagemap; -1: mincore is called */
     size_t first, count; /* the pages that were asked for last, by their numbers */
     union {
         uint64_t entries[PAGES_AT_ONCE / sizeof(uint64_t)];

@@ -131,7 +131,7 @@ void hold_close_full(struct hold *hold)
     }
 }
 
-noinline bool hold_recycle_full(const void *p)
+noinline void hold_recycle_full(const void *p)
 {
     struct thread *const thread = front_current->thread;
     const uint32_t first = arena.units[arena_unit(p)].first;
@@ -143,7 +143,6 @@ noinline bool hold_recycle_full(const void *p)
     reclaim_tick();
     gate_unlock(&thread->gate);
     errno = saved;
-    return true;
 }
 
 /* A report counts what the heap caches under the epoch's lock. The next scope fills a chunk again, unless objects live

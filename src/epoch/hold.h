@@ -47,8 +47,8 @@ bool hold_end_chunk(struct hold *hold);
 /* Closes the full chunks of a hold. They wait for the frees of their objects. In the gate. */
 void hold_close_full(struct hold *hold);
 
-/* Recycles the full chunk of one of the thread's holds that p lies in. The thread has freed all objects there. True. */
-bool hold_recycle_full(const void *p);
+/* Recycles the full chunk of one of the thread's holds that p lies in. The thread has freed all objects there. */
+void hold_recycle_full(const void *p);
 
 /* Frees an object of a chunk that a hold of the thread fills, or has filled. False: it is in no such chunk. p lies in a
  * chunk. */
@@ -59,7 +59,8 @@ always_inline bool hold_free(struct hold *hold, void *p)
         return true;
     }
     if (left == 0) {
-        return hold_recycle_full(p);
+        hold_recycle_full(p);
+        return true;
     }
     if (chunk_is_own(&hold->cursor, p)) {
         chunk_free_own(&hold->cursor, p);

@@ -144,14 +144,6 @@ void scope_drop_left(struct thread *thread)
     }
 }
 
-void scope_close_full(struct thread *thread)
-{
-    invariant(thread->gate.is_inside);
-    for (const struct hold *scope = thread->scope; scope != NULL; scope = scope->outer) {
-        hold_close_full(scope->real);
-    }
-}
-
 /* Before a thread leaves a hold. It closes full chunks. Of the rest, a thread keeps little, and that for one hold: the
  * one that it left last. An empty chunk, few slots and their slabs stay there until it leaves another hold, or needs a
  * chunk. A chunk with objects stays with its hold, and the next scope fills it on. */

@@ -65,9 +65,6 @@ void scope_return(struct thread *thread, struct hold *hold);
 uint32_t scope_take_left(struct thread *thread);
 void scope_drop_left(struct thread *thread);
 
-/* Closes the full chunks of all scopes of the thread. In the gate. */
-void scope_close_full(struct thread *thread);
-
 /* Leaves all scopes, when the thread ends. */
 void scope_leave_all(struct thread *thread);
 

@@ -77,12 +77,15 @@ static void give_back_caches(struct thread *thread)
     exchange_tick(true);
     (void)resting_look(UINT64_MAX);
     scope_drop_left(thread);
-    scope_close_full(thread);
+    for (const struct hold *scope = thread->scope; scope != NULL; scope = scope->outer) {
+        hold_close_full(scope->real);
+    }
     thread_flush_warm(thread);
     epoch_flush_shared_warm();
 }
 
-/* Gives back the free pages inside of slabs and chunks, unless nothing can have come since that was done last. */
+/* Gives back the free pages inside of slabs and chunks, which takes time in proportion to the heap: again only when
+ * slots of the process went back since, or after SWEEP_MS. */
 static void sweep_at_limit(void)
 {
     static atomic_u64 swept_ms;

@@ -208,7 +208,7 @@ static void pages_of_chunk(uint32_t first, struct page *pages)
     }
 }
 
-/* Adds a sparse page, or the part of it for which one of so many answers. */
+/* Adds a sparse page, or, where `sharers` objects lie on it, the part of one of them. */
 static void keep_page(struct kept *kept, const struct page *page, uint32_t sharers)
 {
     if (page_is_sparse(page)) {

@@ -232,6 +232,7 @@ bool chunk_is_empty(const struct cursor *cursor)
 void chunk_end(struct cursor *cursor, struct hold *hold)
 {
     struct run *const chunk = chunk_of(cursor);
+    invariant(load_plain(&chunk->chunk.filler) == NULL && load_plain(&chunk->full) == 0);
     store_plain(&chunk->full, (uint32_t)(load_plain(&cursor->at) - load_plain(&cursor->start)));
     store_plain(&chunk->chunk.unfreed, cursor_alive(cursor));
     store_plain(&chunk->chunk.filler, hold);

@@ -165,6 +165,7 @@ enum { CHUNK_NOT_FULL = UINT32_MAX };
 always_inline uint32_t chunk_free_full(const struct hold *hold, void *p)
 {
     struct run *const chunk = &arena.runs[arena.units[arena_unit(p)].first];
+    invariant(arena_tag(p) == TAG_CHUNK);
     if (load_plain(&chunk->chunk.filler) != hold || (uintptr_t)p % GRANULE_BYTES != 0) {
         return CHUNK_NOT_FULL;
     }

@@ -26,8 +26,8 @@ uint32_t cache_budget_hot(uint32_t threads);
 /* Whether the option sets the budget. */
 bool cache_budget_is_set(void);
 
-/* Whether a heap, one of so many threads', may take these bytes beside the `heap_bytes` that it has taken. Threads that
- * ask at the same moment may together take a little more than the budget. */
+/* Whether a heap may take these bytes beside the `heap_bytes` that it has taken, where there are `threads` threads.
+ * Threads that ask at the same moment may together take a little more than the budget. */
 bool cache_budget_has(uint32_t threads, size_t heap_bytes, size_t bytes);
 
 /* Whether there is room for what waits outside of heaps, beside what they took. */

@@ -55,7 +55,8 @@ static size_t note_used(size_t used)
     return max_size(load_relaxed(&exchange_all.peak), load_relaxed(&exchange_all.peak_before));
 }
 
-/* Whether so many bytes may wait. They count in the budget of all caches, where the option cache_bytes sets it. */
+/* Whether trays of this many bytes in all may wait. They count in the budget of all caches, where the option
+ * cache_bytes sets it. */
 static bool may_wait(size_t bytes, bool is_unordered)
 {
     const size_t used = used_bytes(), below = note_used(used) - used;

@@ -294,8 +294,9 @@ bool heap_flush_idle(struct heap *heap);
  * holder, or of a thread that has claimed the hold. */
 void heap_empty(struct heap *heap);
 
-/* Whether the heap of an epoch caches more than so many bytes. It does not if it did not, and had no slow operation
- * since. heap_lighten gives back large classes until it caches no more. In the holder's gate. */
+/* Whether the heap of an epoch caches more than this many bytes. Where the heap had no slow operation since the last
+ * call, it is known to be lighter. heap_lighten gives back large classes until the heap caches no more than that. In
+ * the holder's gate. */
 bool heap_is_heavier(struct heap *heap, size_t bytes);
 void heap_lighten(struct heap *heap, size_t bytes);
 

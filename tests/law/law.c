@@ -143,7 +143,7 @@ static void leave(const struct part *part, unsigned round)
     }
 }
 
-/* Allocates objects until they are so many bytes. */
+/* Allocates objects until they have this many bytes together. */
 static void fill(struct part *part, size_t least, size_t most, size_t bytes)
 {
     for (size_t sum = 0; sum < bytes && part->count < OBJECTS_MOST; part->count++) {

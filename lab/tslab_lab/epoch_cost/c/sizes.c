@@ -1,5 +1,5 @@
-// Requests of any size: objects of 16 to 448 bytes, as many as come to so many KB, the first byte of each written, all
-// freed in the order in which they were made. usage: sizes WAY-KB MILLISECONDS
+// Requests of any size. A request allocates objects of 16 to 448 bytes until they are KB together, writes the first
+// byte of each, and frees all in the order in which they were made. usage: sizes WAY-KB MILLISECONDS
 //
 //   malloc      no epoch
 //   drain       an epoch that drains, opened, entered, left and closed for each request
