@@ -399,6 +399,12 @@ struct tslab_epoch_stats {
     uint64_t chunk_bytes;   /* its chunks */
     uint64_t large_bytes;   /* its large runs */
     uint64_t cached_bytes;  /* free slots that the caches of its threads have; a part of slab_bytes */
+    /* The most that memory_bytes was. A chunk that a scope is filling counts when the scope goes on to the next one, or
+     * ends. So this may be 64 KiB too low for each thread that was inside, and is never below memory_bytes. */
+    uint64_t peak_bytes;
+    /* Of memory_bytes, on pages that were handed out and did not go back to the system. A page that the program got and
+     * has not written to counts, too. Of pages that are handed out or go back meanwhile, some may be missed. */
+    uint64_t resident_bytes;
 };
 
 /* Describes an epoch in *stats.

@@ -139,7 +139,11 @@
     X(slab_bytes, BYTES, GAUGE, "its slabs, a part of memory_bytes")                                                  \
     X(chunk_bytes, BYTES, GAUGE, "its chunks, a part of memory_bytes")                                                \
     X(large_bytes, BYTES, GAUGE, "its large runs, a part of memory_bytes")                                            \
-    X(cached_bytes, BYTES, GAUGE, "free slots that the caches of its threads have, a part of slab_bytes")
+    X(cached_bytes, BYTES, GAUGE, "free slots that the caches of its threads have, a part of slab_bytes")             \
+    X(peak_bytes, BYTES, GAUGE,                                                                                       \
+      "the most that memory_bytes was, but for up to 64 KiB a thread: chunks that scopes were filling then")          \
+    X(resident_bytes, BYTES, GAUGE,                                                                                   \
+      "of memory_bytes, on pages that were handed out and did not go back to the system")
 
 /* The epochs with a label. */
 #define LABEL_FIGURES(X)                                                                                              \
@@ -153,7 +157,11 @@
     X(oldest_ms, MS, GAUGE, "since the oldest of them was opened")                                                    \
     X(live_objects, COUNT, GAUGE, "their objects")                                                                    \
     X(live_bytes, BYTES, GAUGE, "of these objects, in the sizes that they occupy")                                    \
-    X(memory_bytes, BYTES, GAUGE, "their slabs, chunks and large runs")
+    X(memory_bytes, BYTES, GAUGE, "their slabs, chunks and large runs")                                               \
+    X(peak_bytes, BYTES, GAUGE,                                                                                       \
+      "the peak_bytes of each, added up: these epochs never had more together")                                       \
+    X(resident_bytes, BYTES, GAUGE,                                                                                   \
+      "of memory_bytes, on pages that were handed out and did not go back to the system")
 
 /* The limit of a label. */
 #define LABEL_LIMIT_FIGURES(X)                                                                                        \
@@ -161,6 +169,7 @@
       "what the epochs with the label may use together (option epoch_limits); 0: there is no limit")                  \
     X(used_bytes, BYTES, GAUGE,                                                                                       \
       "the slabs, chunks and large runs that these epochs have, but for the chunks that scopes are filling")          \
+    X(peak_used_bytes, BYTES, GAUGE, "the most that used_bytes was since the label had its first limit")              \
     X(refusals, COUNT, COUNTER, "allocations that failed because of the limit")
 
 /* The accounts: X(name, the term of the RSS that it is in, help). */

@@ -115,6 +115,7 @@ bool label_limit_get(uint32_t place, struct label_limit *limit)
         .label = found->label,
         .limit_bytes = load_plain(&found->quota.limit_units) << UNIT_SHIFT,
         .used_bytes = counter_get(&found->quota.units) << UNIT_SHIFT,
+        .peak_used_bytes = counter_get(&found->peak_units) << UNIT_SHIFT,
         .refusals = counter_get(&found->refusals),
     };
     return true;

@@ -41,9 +41,16 @@ enum { LABELS_LIMITED = 16, LABEL_BYTES = 32 }; /* a label has a terminating 0 *
 
 struct label_quota {
     struct quota quota;
-    atomic_u64 refusals; /* allocations that failed because of it */
+    atomic_u64 peak_units; /* the most that its epochs had together */
+    atomic_u64 refusals;   /* allocations that failed because of it */
     char label[LABEL_BYTES];
 };
+
+static inline void label_quota_change(struct label_quota *label, uint32_t before, uint32_t after)
+{
+    quota_change(&label->quota, before, after);
+    (void)counter_raise(&label->peak_units, counter_get(&label->quota.units));
+}
 
 struct label_quotas {
     atomic_u32 count;

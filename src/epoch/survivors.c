@@ -11,6 +11,7 @@
 #include "space/depot.h"
 #include "space/limit.h"
 #include "space/live_bits.h"
+#include "space/pages.h"
 #include "space/reclaim.h"
 #include "space/trap.h"
 #include "thread/heap.h"
@@ -29,25 +30,33 @@ static void count_chunk(uint32_t first, struct survivors *sum)
     sum->bytes += bytes;
 }
 
-static void count_run(uint32_t first, struct survivors *sum)
+/* Returns the units of the run. */
+static uint32_t count_run(uint32_t first, struct survivors *sum)
 {
     const struct run *run = &arena.runs[first];
     const uint32_t tag = unit_tag(first);
     if (tag == TAG_CHUNK) {
         count_chunk(first, sum);
         sum->chunk_bytes += CHUNK_BYTES;
-    } else if (tag == TAG_LARGE) {
+        return CHUNK_UNITS;
+    }
+    if (tag == TAG_LARGE) {
         sum->objects++;
         const size_t bytes = owned_load(&run->large_bytes); /* its owner may resize it meanwhile */
+        const uint32_t units = large_units(bytes);
         sum->bytes += bytes;
-        sum->large_bytes += (size_t)large_units(bytes) << UNIT_SHIFT;
-    } else if (tag_class(tag) != CLASS_NONE) {
-        const unsigned class = tag_class(tag);
-        const uint64_t live = slab_live(run, class);
-        sum->objects += live;
-        sum->bytes += live * class_geometry[class].size;
-        sum->slab_bytes += (size_t)class_geometry[class].units << UNIT_SHIFT;
+        sum->large_bytes += (size_t)units << UNIT_SHIFT;
+        return units;
     }
+    if (tag_class(tag) == CLASS_NONE) {
+        return 0;
+    }
+    const unsigned class = tag_class(tag);
+    const uint64_t live = slab_live(run, class);
+    sum->objects += live;
+    sum->bytes += live * class_geometry[class].size;
+    sum->slab_bytes += (size_t)class_geometry[class].units << UNIT_SHIFT;
+    return class_geometry[class].units;
 }
 
 /* Takes off the slots that a heap caches: they are in no bitmap, and not alive. */
@@ -61,14 +70,23 @@ static void discount_cached(const struct heap *heap, struct survivors *sum)
     }
 }
 
+/* The bytes of a cursor's chunk on pages that are there. Those that it has filled are, whatever their bits say yet. */
+static size_t open_chunk_there_bytes(const char *start, uint64_t at)
+{
+    const size_t filled = round_up((at << GRANULE_SHIFT) - (uintptr_t)start, (size_t)1 << pages_shift());
+    return CHUNK_BYTES - pages_gone_bytes(start + min_size(filled, CHUNK_BYTES), start + CHUNK_BYTES);
+}
+
 /* Counts what a hold has and the linked runs do not tell. Exact while no thread allocates from the hold. Under the
  * epoch's lock: no chunk that a hold has or had is recycled before the lock is released. */
 static void count_hold(const struct hold *hold, struct survivors *sum)
 {
-    const char *start = cursor_start(&hold->cursor);
+    const char *const start = cursor_start(&hold->cursor);
     if (start != NULL) {
+        const uint64_t at = load_plain(&hold->cursor.at);
         sum->chunk_bytes += CHUNK_BYTES;
-        if (load_plain(&hold->cursor.at) != load_plain(&hold->cursor.freed)) {
+        sum->resident_bytes += open_chunk_there_bytes(start, at);
+        if (at != load_plain(&hold->cursor.freed)) {
             count_chunk((uint32_t)arena_unit(start), sum);
         }
     }
@@ -88,19 +106,23 @@ static bool lock_yield(struct epoch *epoch)
     return counter_get(&epoch->recycled_runs) == recycled && epoch_generation(load_plain(&epoch->word)) == generation;
 }
 
-/* Counts the runs a few at a time: threads that allocate in the epoch need the lock, too. Where runs are unlinked again
- * and again, the walk keeps the lock in the end. Under the lock. */
+/* Counts the runs a few at a time, and the pages of a long one in steps: threads that allocate in the epoch need the
+ * lock, too. Where runs are unlinked again and again, the walk keeps the lock in the end. Under the lock. */
 static void count_runs(struct epoch *epoch, struct survivors *sum)
 {
-    enum { RESTARTS = 3 };
+    enum { RESTARTS = 3, LOOK_UNITS = 512 };
     unsigned looked_at = 0, restarts = 0;
     invariant(lock_is_held(epoch_lock(epoch)) && sum->objects == 0);
     for (uint32_t run = epoch->runs; run != 0;) {
-        count_run(run, sum);
-        run = arena.runs[run].of_epoch.next;
-        if (++looked_at % COUNTED_RUNS == 0 && restarts < RESTARTS && !lock_yield(epoch)) {
+        const uint32_t units = count_run(run, sum);
+        bool same = true;
+        for (uint32_t at = 0; same && at < max_size(units, 1); at += LOOK_UNITS) {
+            sum->resident_bytes += pages_there_bytes(run + at, min_size(units - at, LOOK_UNITS));
+            same = ++looked_at % COUNTED_RUNS != 0 || restarts == RESTARTS || lock_yield(epoch);
+        }
+        run = same ? arena.runs[run].of_epoch.next : epoch->runs;
+        if (!same) {
             *sum = (struct survivors){ .objects = 0 };
-            run = epoch->runs;
             restarts++;
         }
     }

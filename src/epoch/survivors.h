@@ -13,6 +13,7 @@ struct survivors {
     uint64_t objects, bytes;
     uint64_t slab_bytes, chunk_bytes, large_bytes; /* all runs of the epoch, also those without survivors */
     uint64_t cached_bytes;                         /* free slots that its heaps have */
+    uint64_t resident_bytes;                       /* of all runs, on pages that are there (pages.h) */
 };
 
 /* The bytes of all runs. */

@@ -161,19 +161,20 @@ static void text_label(struct text *text, const char *label, size_t columns)
 /* Those that drain come first, each with the most memory first. */
 static noinline void print_epochs(struct text *text, int fd)
 {
-    enum { GROUP_LABEL_COLUMNS = 29 };
-    static const char heads[] = "epochs draining  oldest_ms live_bytes memory_bytes label\n";
+    enum { GROUP_LABEL_COLUMNS = 24 };
+    static const char heads[] = "epochs draining oldest_ms   live memory   peak resident label\n";
     struct label_group of;
     unsigned told = 0;
     for (unsigned pass = 0; pass < 2; pass++) {
         uint64_t collection = 0;
         for (uint32_t rank = 0; told < SUMMARY_GROUPS && epochs_label(rank, &collection, &of); rank++) {
             if ((of.draining != 0) == (pass == 0)) {
-                const uint64_t values[] = { of.epochs, of.draining, of.oldest_ms, of.live_bytes, of.memory_bytes };
+                const uint64_t values[] = { of.epochs,       of.draining,   of.oldest_ms,     of.live_bytes,
+                                            of.memory_bytes, of.peak_bytes, of.resident_bytes };
                 const char *const label = of.label[0] == 0 ? "(no label)" : of.label;
                 text_send_part(text, fd);
                 text_string(text, told++ == 0 ? heads : "");
-                text_row(text, heads, "nnnmm", values);
+                text_row(text, heads, "nnnmmmm", values);
                 text_label(text, of.labels > 1 ? "(others)" : label, GROUP_LABEL_COLUMNS);
             }
         }
@@ -183,14 +184,14 @@ static noinline void print_epochs(struct text *text, int fd)
 /* The labels that have a limit, or had one and were refused something. */
 static noinline void print_label_limits(struct text *text, int fd)
 {
-    static const char heads[] = "limit_bytes used_bytes   refusals label\n";
+    static const char heads[] = "limit_bytes used_bytes peak_used_bytes   refusals label\n";
     struct label_limit of;
     unsigned told = 0;
     for (uint32_t i = 0; label_limit_get(i, &of); i++) {
         if (of.limit_bytes != 0 || of.refusals != 0) {
             text_send_part(text, fd);
             text_string(text, told++ == 0 ? heads : "");
-            text_row(text, heads, "mmn", &of.limit_bytes);
+            text_row(text, heads, "mmmn", &of.limit_bytes);
             text_label(text, of.label, LABEL_BYTES);
         }
     }

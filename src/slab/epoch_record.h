@@ -106,6 +106,7 @@ struct epoch {
     _Alignas(CACHE_LINE) struct hold first;
     struct hold *spare_holds;        /* unlinked holds of earlier lives, all TAKEN; under the lock */
     atomic_u32 run_units;            /* the units of all linked runs; written under the lock */
+    atomic_u32 peak_units;           /* the most that they were in this life. Written under the lock */
     atomic_u32 limit_units;          /* the most that they may be; 0: no limit */
     struct quota *quota;             /* that of its instance; NULL: it is in none. Set when it is opened */
     struct quota own_quota;          /* of the instance whose root this is */
@@ -198,13 +199,17 @@ static inline bool epoch_allows(const struct epoch *epoch, uint32_t units)
 /* Counts that the epoch's runs have become longer or shorter. Under its lock. */
 static inline void epoch_count_units(struct epoch *epoch, uint32_t before, uint32_t after)
 {
+    const uint32_t units = counter_get(&epoch->run_units) - before + after;
     invariant(lock_is_held(epoch_lock(epoch)) && counter_get(&epoch->run_units) >= before);
-    counter_set(&epoch->run_units, counter_get(&epoch->run_units) - before + after);
+    counter_set(&epoch->run_units, units);
+    if (units > counter_get(&epoch->peak_units)) {
+        counter_set(&epoch->peak_units, units);
+    }
     if (unlikely(epoch->quota != NULL)) {
         quota_change(epoch->quota, before, after);
     }
     if (unlikely(epoch->label_quota != NULL)) {
-        quota_change(&epoch->label_quota->quota, before, after);
+        label_quota_change(epoch->label_quota, before, after);
     }
 }
 

@@ -56,9 +56,16 @@ void pages_touch_units(uint32_t first, uint32_t n)
 size_t pages_there_bytes(size_t first, size_t n)
 {
     size_t pages = 0;
+    uint64_t eight;
     invariant(first + n <= load_plain(&arena.committed_units));
-    for (size_t unit = first; unit < first + n; unit++) {
-        pages += bit_count(load_plain(&arena.pages[unit]));
+    for (size_t unit = first; unit < first + n;) {
+        if (unit % sizeof eight == 0 && first + n - unit >= sizeof eight) {
+            eight = load_plain((const atomic_u64 *)(uintptr_t)&arena.pages[unit]);
+            unit += sizeof eight;
+        } else {
+            eight = load_plain(&arena.pages[unit++]);
+        }
+        pages += bit_count(eight);
     }
     return pages << pages_shift();
 }

@@ -22,13 +22,13 @@ static void check_limits(const char *wanted)
 }
 
 struct limit {
-    uint64_t limit_bytes, used_bytes, refusals;
+    uint64_t limit_bytes, used_bytes, peak_used_bytes, refusals;
 };
 
 /* The figures of a label in the statistics. */
 static struct limit limit_of(const char *label)
 {
-    static const char *const names[] = { "limit_bytes", "used_bytes", "refusals" };
+    static const char *const names[] = { "limit_bytes", "used_bytes", "peak_used_bytes", "refusals" };
     struct limit limit;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         char name[64];
@@ -72,6 +72,41 @@ static void check_filled(size_t bytes, size_t limit_bytes)
               limit_bytes);
 }
 
+static uint64_t figure_of(const char *name)
+{
+    uint64_t value = 0;
+    STATUS(tslab_stat_get(name, &value), TSLAB_OK);
+    return value;
+}
+
+/* Of each epoch alone, in its present life, and added up by label. */
+static void the_peak_stays_when_memory_goes(void)
+{
+    struct tslab_epoch_stats stats;
+    for (size_t life = 0; life < 3; life++) {
+        const tslab_epoch epoch = labelled("peak", (tslab_instance){ 0 }),
+                          other = labelled("peak", (tslab_instance){ 0 });
+        CHECK(figure_of("label.peak.peak_bytes") <= 2 * SLACK_BYTES); /* each may begin with a chunk */
+        const size_t bytes = fill_some(epoch, 3000, (size_t)(9 - 4 * life) * MEGABYTE);
+        STATUS(tslab_epoch_stats_get(epoch, &stats), TSLAB_OK);
+        const uint64_t most = stats.peak_bytes;
+        CHECK(most >= bytes && most <= bytes + bytes / 4 + MEGABYTE && stats.resident_bytes <= stats.memory_bytes);
+        for (size_t i = 0; i < bytes / 3000; i++) {
+            tslab_free(objects[i]);
+        }
+        (void)tslab_trim();
+        STATUS(tslab_epoch_stats_get(epoch, &stats), TSLAB_OK);
+        CHECK(stats.peak_bytes <= most && most - stats.peak_bytes <= SLACK_BYTES); /* the chunk that it was filling */
+        CHECK(stats.memory_bytes <= MEGABYTE && stats.resident_bytes <= MEGABYTE);
+        CHECK(fill_some(other, MEGABYTE, 2 * MEGABYTE) == 2 * MEGABYTE);
+        CHECK(figure_of("label.peak.peak_bytes") >= stats.peak_bytes + 2 * MEGABYTE);
+        const uint64_t resident = figure_of("label.peak.resident_bytes");
+        CHECK(resident >= 2 * MEGABYTE && resident <= figure_of("label.peak.memory_bytes"));
+        STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+        STATUS(tslab_epoch_release(other, 0, NULL), TSLAB_OK);
+    }
+}
+
 static const size_t sizes[] = { 300, 3000, 30000, 100000, MEGABYTE };
 
 static void all_epochs_of_a_label_share_it(void)
@@ -94,9 +129,11 @@ static void all_epochs_of_a_label_share_it(void)
         for (size_t i = 0; i < EPOCHS; i++) {
             STATUS(tslab_epoch_release(epochs[i], 0, NULL), TSLAB_OK);
         }
-        CHECK(limit_of("shared").used_bytes == 0);
+        CHECK(limit_of("shared").used_bytes == 0 && limit_of("shared").peak_used_bytes >= limit.used_bytes);
     }
-    CHECK(limit_of("unused").used_bytes == 0 && limit_of("unused").refusals == 0);
+    CHECK(limit_of("shared").peak_used_bytes <= LIMIT_BYTES);
+    CHECK(limit_of("unused").used_bytes == 0 && limit_of("unused").refusals == 0 &&
+          limit_of("unused").peak_used_bytes == 0);
     STATUS(tslab_instance_close(one, 0, NULL), TSLAB_OK);
     STATUS(tslab_instance_close(two, 0, NULL), TSLAB_OK);
     STATUS(tslab_epoch_release(other, 0, NULL), TSLAB_OK);
@@ -300,6 +337,7 @@ static void nothing_stays_counted(void)
 
 static const struct epoch_case cases[] = {
     CASE(all_epochs_of_a_label_share_it),
+    CASE(the_peak_stays_when_memory_goes),
     CASE(it_stands_beside_other_limits),
     CASE(what_is_freed_is_there_again),
     CASE(all_ways_to_allocate_are_under_it),

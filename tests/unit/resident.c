@@ -3,6 +3,7 @@
 #include "child.h"
 
 #include "audit/accounts.h"
+#include "audit/census.h"
 #include "common/metadata.h"
 #include "os/os.h"
 #include "report/statistics.h"
@@ -242,6 +243,76 @@ static void what_epochs_that_drain_have_is_resident(const void *unused)
     check_not_ours("drained, trimmed", before);
 }
 
+/* The bytes with pages of the runs of an epoch, as the kernel says. */
+static size_t resident_in(tslab_epoch epoch)
+{
+    static unsigned char pages[16384];
+    const uint32_t id = epoch_by_value(epoch.id)->id;
+    size_t resident = 0;
+    for (struct census_run run = { .first = 0 }; census_next(&run);) {
+        const size_t bytes = (size_t)run.units << UNIT_SHIFT, count = bytes / os_page_bytes();
+        if (word_epoch(load_plain(&arena.runs[run.first].word)) == id) {
+            CHECK(count <= COUNT_OF(pages) && mincore(arena_address(run.first), bytes, pages) == 0);
+            for (size_t at = 0; at < count; at++) {
+                resident += (pages[at] & 1) != 0 ? os_page_bytes() : 0;
+            }
+        }
+    }
+    return resident;
+}
+
+/* Slots that are or were in caches were handed out, and need not be written. Returns what the epoch says. */
+static struct tslab_epoch_stats check_epoch(const char *when, tslab_epoch epoch)
+{
+    struct tslab_epoch_stats stats;
+    CHECK(tslab_epoch_stats_get(epoch, &stats) == TSLAB_OK);
+    const size_t found = resident_in(epoch), told = stats.resident_bytes;
+    CHECK_SAY(told >= found && told - found <= found / 50 + stats.cached_bytes,
+              "%s: %zu KiB of the epoch are resident, and it says %zu", when, found >> 10, told >> 10);
+    CHECK(stats.live_bytes <= stats.memory_bytes && told <= stats.memory_bytes &&
+          stats.memory_bytes <= stats.peak_bytes);
+    return stats;
+}
+
+/* Small objects fill chunks and then slabs; long blocks are longer than a look of a report. */
+static void what_an_epoch_says_is_resident(const void *unused)
+{
+    enum { LONG = 4, LONG_BYTES = 24 << 20 };
+    static char *blocks[LONG];
+    const tslab_epoch epoch = tslab_epoch_open(&(struct tslab_epoch_options){ .label = "resident" });
+    CHECK(check_epoch("empty", epoch).peak_bytes == 0 && tslab_epoch_enter(epoch) >= 0);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i] = memset(tslab_malloc(size_of(i)), 1, size_of(i));
+        if (i % (OBJECTS / 8) == 1) {
+            check_epoch("being filled", epoch);
+        }
+    }
+    const uint64_t small = check_epoch("filled", epoch).resident_bytes;
+    for (size_t i = 0; i < LONG; i++) {
+        blocks[i] = written(LONG_BYTES);
+    }
+    const uint64_t most = check_epoch("with long blocks", epoch).resident_bytes;
+    CHECK(most >= small + LONG * (uint64_t)LONG_BYTES);
+    for (size_t i = 0; i < LONG; i++) {
+        tslab_free(blocks[i]);
+    }
+    struct tslab_epoch_stats stats = check_epoch("without long blocks", epoch);
+    CHECK(stats.peak_bytes >= most && stats.resident_bytes <= small);
+    let_go(2);
+    (void)tslab_trim();
+    stats = check_epoch("with holes", epoch);
+    CHECK_SAY(stats.slab_bytes != 0 && stats.resident_bytes < stats.memory_bytes - (8 << 20),
+              "%zu of %zu KiB are resident", (size_t)stats.resident_bytes >> 10, (size_t)stats.memory_bytes >> 10);
+    CHECK(tslab_epoch_leave(epoch) == TSLAB_OK && tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
+    check_epoch("draining", epoch);
+    let_go(3);
+    (void)tslab_trim();
+    stats = check_epoch("draining, with more holes", epoch);
+    CHECK(stats.state == TSLAB_EPOCH_DRAINING && stats.peak_bytes >= most);
+    let_go(1);
+    CHECK(tslab_epoch_stats_get(epoch, &stats) == TSLAB_STALE);
+}
+
 /* Many epochs at once, which end: a trim gives their records back, says how much that was, and reports do not count
  * them as memory that is there. */
 static void records_that_were_given_back_are_not_resident(const void *unused)
@@ -347,6 +418,9 @@ static void any_history(const void *seed)
             (void)tslab_trim();
         }
         check_resident("in any history", UNITS_ALONE);
+        for (size_t i = 0; i < EPOCHS; i++) {
+            check_epoch("in any history", epochs[i]);
+        }
     }
 }
 
@@ -376,6 +450,7 @@ int main(void)
         IN_A_CHILD(records_that_were_given_back_are_not_resident),
         IN_A_CHILD(what_nobody_had_is_not_resident),
         IN_A_CHILD(what_epochs_that_drain_have_is_resident),
+        IN_A_CHILD(what_an_epoch_says_is_resident),
         IN_A_CHILD(what_the_program_left_untouched_is_not_resident),
         IN_A_CHILD(what_lives_and_is_written_is_live),
         IN_CHILDREN(any_history, seeds),

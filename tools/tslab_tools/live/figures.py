@@ -128,11 +128,14 @@ LABEL_FIGURES = (
     ("live_objects", "count", "gauge", "their objects"),
     ("live_bytes", "bytes", "gauge", "of these objects, in the sizes that they occupy"),
     ("memory_bytes", "bytes", "gauge", "their slabs, chunks and large runs"),
+    ("peak_bytes", "bytes", "gauge", "the peak_bytes of each, added up: these epochs never had more together"),
+    ("resident_bytes", "bytes", "gauge", "of memory_bytes, on pages that were handed out and did not go back to the system"),
 )
 
 LABEL_LIMIT_FIGURES = (
     ("limit_bytes", "bytes", "gauge", "what the epochs with the label may use together (option epoch_limits); 0: there is no limit"),
     ("used_bytes", "bytes", "gauge", "the slabs, chunks and large runs that these epochs have, but for the chunks that scopes are filling"),
+    ("peak_used_bytes", "bytes", "gauge", "the most that used_bytes was since the label had its first limit"),
     ("refusals", "count", "counter", "allocations that failed because of the limit"),
 )
 

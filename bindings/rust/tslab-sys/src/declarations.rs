@@ -87,6 +87,8 @@ pub struct tslab_epoch_stats {
     pub chunk_bytes: u64,
     pub large_bytes: u64,
     pub cached_bytes: u64,
+    pub peak_bytes: u64,
+    pub resident_bytes: u64,
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
