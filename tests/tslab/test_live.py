@@ -237,7 +237,8 @@ class Metrics(unittest.TestCase):
         a, b, c = (process_of(value, labels=("x", "y")) for value in (3, 4, 5))
         for pid, (one, unit) in enumerate(zip((a, b, c), ("a.service", "a.service", "b.service"))):
             one.pid, one.program, one.unit = pid + 1, "server", unit
-            one.figures.labels[0].update({"labels": 1, "oldest_ms": 1000 * (pid + 1)})
+            one.figures.labels[0].update({"labels": 1, "oldest_ms": 1000 * (pid + 1), "peak_bytes": 10 + pid})
+            one.figures.labels[0]["resident_bytes"] = 5
         for samples in self.read([*metrics.Sums().metrics([a, b, c])]):
             value = {
                 (s.name, s.labels["unit"], *(s.labels[x] for x in s.labels if x not in ("unit", "program"))): s.value
@@ -255,6 +256,8 @@ class Metrics(unittest.TestCase):
             self.assertEqual(value["tslab_queue_length", "a.service"], 7)
             self.assertEqual(value["tslab_epochs", "a.service", "x", "draining"], 7)
             self.assertEqual(value["tslab_epoch_oldest_seconds", "a.service", "x"], 2)
+            self.assertEqual(value["tslab_epoch_peak_bytes", "a.service", "x"], 11)
+            self.assertEqual(value["tslab_epoch_resident_bytes", "a.service", "x"], 10)
             self.assertFalse({sample.labels.get("pid") for sample in samples} - {None})
             self.assertFalse([name for name in names if name.startswith("tslab_class_")])
             self.assertFalse(names & {"tslab_limit_bytes", "tslab_label_limit_bytes", "tslab_rss_peak_bytes"})

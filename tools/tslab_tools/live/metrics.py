@@ -64,15 +64,21 @@ def _of_classes(name: str) -> Family:
     return Family(f"tslab_class_{of}", kind, f"By size class: {text}.", samples, ("size",), None)
 
 
+def _most(name: str) -> Callable[[float, float], float]:
+    """Processes may have had the most at other times."""
+    return max if name.startswith("peak_") else operator.add
+
+
 def _of_labels(name: str) -> Family:
     kind, text = _figure(LABEL_FIGURES, name)
     samples = _by_label("labels", name)
-    return Family(f"tslab_epoch_{name}", kind, f"Of the epochs with a label: {text}.", samples, ("label",))
+    return Family(f"tslab_epoch_{name}", kind, f"Of the epochs with a label: {text}.", samples, ("label",), _most(name))
 
 
-def _of_limits(name: str, combine: Callable[[float, float], float] | None = operator.add) -> Family:
+def _of_limits(name: str) -> Family:
+    """Of limits the sum means nothing."""
     kind, text = _figure(LABEL_LIMIT_FIGURES, name)
-    words = f"By label that has or had a limit: {text}."
+    words, combine = f"By label that has or had a limit: {text}.", None if name == "limit_bytes" else _most(name)
     return Family(f"tslab_label_{name}", kind, words, _by_label("limits", name), ("label",), combine)
 
 
@@ -101,7 +107,8 @@ def _by_label(
         groups: dict[tuple[str, ...], float] = {}
         for row in getattr(process.figures, of):
             key = (plain_text(row["label"]) if row.get("labels", 1) <= 1 else OTHERS, *more)
-            groups[key] = combine(groups[key], row[name]) if key in groups else row[name]
+            if name in row:  # a library of an earlier version may not tell it
+                groups[key] = combine(groups[key], row[name]) if key in groups else row[name]
         return [(key, value / scale if scale > 1 else value) for key, value in groups.items()]
 
     return samples
@@ -147,9 +154,8 @@ FAMILIES = (
     Family("tslab_epoch_oldest_seconds", "gauge",
            f"Of the epochs with a label: {_figure(LABEL_FIGURES, 'oldest_ms')[1]}.",
            _by_label("labels", "oldest_ms", max, 1000), ("label",), max),
-    *map(_of_labels, ("live_bytes", "live_objects", "memory_bytes")),
-    _of_limits("limit_bytes", None),
-    *map(_of_limits, ("used_bytes", "refusals")),
+    *map(_of_labels, ("live_bytes", "live_objects", "memory_bytes", "peak_bytes", "resident_bytes")),
+    *map(_of_limits, ("limit_bytes", "used_bytes", "peak_used_bytes", "refusals")),
     *map(_of_classes, ("live", "slab_bytes", "cached_bytes", "allocations", "frees", "misses")),
 )  # fmt: skip
 COUNTERS = tuple(family for family in FAMILIES if family.kind == "counter" and family.combine)

@@ -21,7 +21,11 @@ PAGES = (
     *("size", "waste", "live", "cached_bytes", "slabs_net", "slabs_full", "slabs_partial", "slabs_empty"),
     *("pages", "pages_free", "pages_kept_1", "pages_kept_2", "pages_kept_4"),
 )
-LABEL = ("label", "epochs", "open", "closing", "draining", "oldest_ms", "live_objects", "live_bytes", "memory_bytes")
+LABEL = (
+    *("label", "epochs", "open", "closing", "draining", "oldest_ms", "live_objects", "live_bytes", "memory_bytes"),
+    *("peak_bytes", "resident_bytes"),
+)
+LIMIT = ("label", "limit_bytes", "used_bytes", "peak_used_bytes", "refusals")
 WRONG = (LookupError, TypeError, ValueError, AttributeError)  # what a report raises that has other things in its places
 WANTED = (
     "Name a file that a program has written with TSLAB_STATS=2,FILE, "
@@ -99,7 +103,7 @@ def tables(report: Report) -> list[Table]:
         *_table("size classes that waste most", PAGES, worst),
         *_table("threads", ("thread", "allocations", "frees", "misses", "refills", "flushes", "cached_bytes"), threads),
         *_table("epochs by label", LABEL, labels),
-        *_table("limits by label", ("label", "limit_bytes", "used_bytes", "refusals"), report["label_limits"]),
+        *_table("limits by label", LIMIT, report["label_limits"]),
     ]
 
 

@@ -316,21 +316,29 @@ def _classes(process: Process) -> Iterator[Text]:
         yield Text(f"{cells}{percent(live / row['slab_bytes']):>8}{number(row['allocations']):>13}{hits:>10}")
 
 
+def _size_if_told(row: dict[str, Any], name: str) -> str:
+    """A library of an earlier version does not tell it."""
+    return size(row[name]) if name in row else "-"
+
+
 def _labels(process: Process) -> Iterator[Text]:
-    yield Text(f"{'epochs':>8}{'draining':>10}{'oldest':>8}{'live':>8}{'memory':>8}  label", "bold")
+    heads = f"{'epochs':>8}{'draining':>10}{'oldest':>8}{'live':>8}{'memory':>8}{'peak':>8}{'resident':>10}"
+    yield Text(f"{heads}  label", "bold")
     for row in sorted(process.figures.labels, key=lambda row: (row["draining"] == 0, -row["memory_bytes"])):
         count = row["open"] + row["closing"] + row["draining"]
         label = "(others)" if row["labels"] > 1 else plain_text(row["label"]) or "(no label)"
         cells = f"{number(count):>8}{number(row['draining']):>10}{span(row['oldest_ms'] / 1000):>8}"
-        text = f"{cells}{size(row['live_bytes']):>8}{size(row['memory_bytes']):>8}  {label}"
+        text = f"{cells}{size(row['live_bytes']):>8}{size(row['memory_bytes']):>8}"
+        text += f"{_size_if_told(row, 'peak_bytes'):>8}{_size_if_told(row, 'resident_bytes'):>10}  {label}"
         yield Text(text, "yellow" if row["draining"] else "")
 
 
 def _label_limits(process: Process) -> Iterator[Text]:
-    yield Text(f"{'limit':>8}{'used':>8}{'refusals':>10}  label", "bold")
+    yield Text(f"{'limit':>8}{'used':>8}{'peak':>8}{'refusals':>10}  label", "bold")
     for row in sorted(process.figures.limits, key=lambda row: -row["refusals"]):
         limit = size(row["limit_bytes"]) if row["limit_bytes"] else "none"
-        text = f"{limit:>8}{size(row['used_bytes']):>8}{number(row['refusals']):>10}  {plain_text(row['label'])}"
+        cells = f"{limit:>8}{size(row['used_bytes']):>8}{_size_if_told(row, 'peak_used_bytes'):>8}"
+        text = f"{cells}{number(row['refusals']):>10}  {plain_text(row['label'])}"
         yield Text(text, "bold red" if row["refusals"] else "")
 
 
