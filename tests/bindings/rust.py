@@ -7,6 +7,7 @@ usage: rust.py DIRECTORY crates|features|package|benches
 import os
 import pathlib
 import re
+import shutil
 import sys
 
 from tools import BINDINGS, expect, need, or_skip, output_of, skip
@@ -27,7 +28,7 @@ def passed(said, least):
 
 def crates():
     output_of(RUST / "declarations.py", "--check")
-    passed(cargo("test", "--locked"), 38)
+    passed(cargo("test", "--locked"), 45)
     have = output_of("cargo", "--list")
     if re.search(r"^ +fmt\b", have, re.M):
         cargo("fmt", "--all", "--check")
@@ -36,8 +37,37 @@ def crates():
     cargo("doc", "--locked", "--no-deps", RUSTDOCFLAGS="-D warnings")
 
 
-def features():
-    passed(cargo("test", "--locked", "--package", "tslab", "--features", "malloc,checked"), 38)
+# With the trait of the standard library, which needs an unstable feature of the compiler.
+NIGHTLY = {
+    "Cargo.toml": f"""[package]
+name = "nightly"
+edition = "2021"
+[dependencies]
+tslab = {{ path = "{RUST}/tslab", features = ["nightly"] }}
+[workspace]
+""",
+    "src/main.rs": """#![feature(allocator_api)]
+fn main() {
+    let tenant = tslab::Domain::open("tenant", 0).unwrap();
+    let mut numbers = Vec::new_in(tenant.allocator());
+    numbers.extend(0..1000u64);
+    assert!(tenant.report().live_bytes >= 8000);
+    drop(Box::new_in(numbers, tenant.allocator()));
+    assert!(tenant.retire().is_drained());
+}
+""",
+}
+
+
+def features(directory):
+    passed(cargo("test", "--locked", "--package", "tslab", "--features", "malloc,checked"), 42)
+    for name, text in NIGHTLY.items():
+        path = directory / "nightly" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    shutil.copy(RUST / "Cargo.lock", directory / "nightly")
+    os.chdir(directory / "nightly")
+    cargo("run", "--offline", RUSTC_BOOTSTRAP="1")
 
 
 def package(directory):
@@ -60,7 +90,7 @@ def main():
     os.environ["CARGO_TARGET_DIR"] = str(directory / "cargo")
     os.chdir(RUST)
     or_skip("crates.io cannot be reached", "cargo", "fetch", "--locked", unless="lock file")
-    package(directory) if part == "package" else {"crates": crates, "features": features, "benches": benches}[part]()
+    {"package": package, "features": features}[part](directory) if part in ("package", "features") else {"crates": crates, "benches": benches}[part]()
 
 
 main()

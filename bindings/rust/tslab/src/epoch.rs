@@ -295,19 +295,7 @@ impl<P: Policy> Epoch<P> {
     /// assert_eq!(answer, "an answer"); // its memory comes back when it is dropped
     /// ```
     pub fn enter<R>(&self, run: impl FnOnce() -> R) -> R {
-        struct Inside(Option<sys::tslab_epoch>);
-        impl Drop for Inside {
-            fn drop(&mut self) {
-                if let Some(id) = self.0 {
-                    // SAFETY: this thread entered, and what `run` entered it has left.
-                    unsafe { sys::tslab_epoch_leave(id) };
-                }
-            }
-        }
-        // SAFETY: the function has no requirements.
-        let entered = unsafe { sys::tslab_epoch_enter(self.id) } >= 0;
-        let _inside = Inside(entered.then_some(self.id));
-        run()
+        inside(self.id, run)
     }
 
     /// Closes the epoch and says what that has done.
@@ -417,6 +405,23 @@ impl<P: Policy> Drop for Epoch<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lasting {
     id: sys::tslab_epoch,
+}
+
+/// Runs the function inside of the epoch, or outside if it cannot be entered.
+pub(crate) fn inside<R>(id: sys::tslab_epoch, run: impl FnOnce() -> R) -> R {
+    struct Inside(Option<sys::tslab_epoch>);
+    impl Drop for Inside {
+        fn drop(&mut self) {
+            if let Some(id) = self.0 {
+                // SAFETY: this thread entered, and what `run` entered it has left.
+                unsafe { sys::tslab_epoch_leave(id) };
+            }
+        }
+    }
+    // SAFETY: the function has no requirements.
+    let entered = unsafe { sys::tslab_epoch_enter(id) } >= 0;
+    let _inside = Inside(entered.then_some(id));
+    run()
 }
 
 const NO_REPORT: sys::tslab_epoch_report = sys::tslab_epoch_report {

@@ -17,7 +17,8 @@
 //! memory, so that the memory of an epoch comes back as a whole. [`epoch::scope`] runs a function in an epoch of its
 //! own. An [`Epoch`] is an owned one. Both serve collections that take an
 //! [`Allocator`](allocator_api2::alloc::Allocator). [`Table`] has objects with checked 64-bit handles. [`task::InEpoch`]
-//! gives a future an epoch. [`work::unit`] marks units of work, for which the operator chooses a policy.
+//! gives a future an epoch. [`work::unit`] marks units of work, for which the operator chooses a policy. A [`Domain`] is the
+//! memory of a tenant, a query or a pipeline, which is entered again and again.
 //!
 //! # Which allocations land in an epoch
 //!
@@ -31,8 +32,12 @@
 //! - `malloc`: malloc and free of the whole program are tslab's, too: those of C libraries that it is linked with.
 //! - `checked`: the checked twin, which ends the program at double frees, overflows and writes after free. It is slower,
 //!   and meant for tests.
+//! - `nightly`: [`Allocator`](allocator_api2::alloc::Allocator) is the trait of the standard library, so that its own
+//!   collections take epochs and domains.
 #![warn(missing_docs)]
+#![cfg_attr(feature = "nightly", feature(allocator_api))]
 
+mod domain;
 pub mod epoch;
 pub mod stats;
 mod table;
@@ -43,6 +48,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::{c_void, CStr};
 use std::fmt;
 
+pub use domain::{Domain, InDomain, Retired};
 pub use epoch::{Drain, Epoch, Release, Report, Trap};
 pub use table::{Handle, Table};
 pub use tslab_sys as sys;
