@@ -5,6 +5,7 @@
  *   epoch              owns an epoch: its constructor opens the epoch, its destructor closes it
  *   scope              is inside of an epoch while it lives
  *   memory_resource    lets the containers of std::pmr live in an epoch
+ *   domain             the memory of a tenant, a query or a pipeline: entered again and again, with a limit and an end
  *   allocator<T>       does the same for all containers that take an allocator by type
  *   handle<T>          names an object, constructs and destroys it; a stale handle is refused
  *   work, work_pause   are a unit of work, and a pause in it, while they live
@@ -344,7 +345,7 @@ class scope
  *
  * Threads: any number may use one at once.
  * Cost: of tslab_epoch_malloc and tslab_free, and the virtual call of std::pmr. */
-class memory_resource final : public std::pmr::memory_resource
+class memory_resource : public std::pmr::memory_resource
 {
   public:
     memory_resource() noexcept = default;
@@ -378,6 +379,84 @@ class memory_resource final : public std::pmr::memory_resource
     }
 
     tslab_epoch id_{};
+};
+
+/* The memory of a tenant, a query or a pipeline: an epoch of TSLAB_POLICY_DRAIN that lives for long, that one enters
+ * again and again, and that ends in steps. It is open until `retire`, then it drains, and with its last object it is
+ * drained, and gone.
+ *
+ *   tslab::domain tenant("tenant 7", 64 << 20);
+ *   tenant.enter([&] { answer(request); });     plain malloc and new of this thread land in it
+ *   std::pmr::vector<row> rows(&tenant);        and so do containers that are made with it, wherever the thread is
+ *   tenant.retire();                            objects stay valid; their memory comes back as they are freed
+ *   while (!tenant.drained()) { ... }           looks now and then
+ *
+ * It is a memory_resource, so it is neither copied nor moved. It converts to tslab_epoch, for scope and all functions
+ * of tslab.h.
+ *
+ * Requires: containers that were made with its address are destroyed before it. Other objects may outlive it.
+ * Threads: any number may be inside, allocate and look at once. */
+class domain final : public memory_resource
+{
+  public:
+    /* Opens it. It may have `limit_bytes` of memory (as tslab_epoch_options.limit_bytes); 0: no limit. An allocation
+     * that would exceed the limit throws std::bad_alloc, or returns NULL in C, in this domain alone.
+     *
+     * Throws: error with TSLAB_NO_MEMORY. */
+    explicit domain(const char *label, std::size_t limit_bytes = 0)
+        : memory_resource(epoch(tslab_epoch_options{ label, {}, {}, TSLAB_POLICY_DRAIN, 0, limit_bytes }).detach())
+    {
+    }
+
+    /* Retires it, unless that is done. It does not wait. */
+    ~domain() override
+    {
+        tslab_epoch_close(get(), 0, nullptr);
+    }
+
+    domain(const domain &) = delete;
+    domain &operator=(const domain &) = delete;
+
+    operator tslab_epoch() const &noexcept
+    {
+        return get();
+    }
+    operator tslab_epoch() const && = delete;
+
+    /* Calls `run` inside, and returns what it returns.
+     *
+     * Throws: error with TSLAB_CLOSED or TSLAB_STALE once it is retired, with TSLAB_NO_MEMORY; what `run` throws. */
+    template <class Run> decltype(auto) enter(Run &&run) const
+    {
+        const scope inside(get());
+        return std::forward<Run>(run)();
+    }
+
+    /* Returns: live_bytes, memory_bytes, peak_bytes, resident_bytes and others, as tslab_epoch_stats_get tells them.
+     *
+     * Throws: error with TSLAB_STALE once it is drained. */
+    tslab_epoch_stats report() const
+    {
+        tslab_epoch_stats found{};
+        detail::checked(tslab_epoch_stats_get(get(), &found), "read the statistics of the domain");
+        return found;
+    }
+
+    /* Ends it: no thread can enter or allocate any more, and objects stay valid until they are freed. It does not wait.
+     *
+     * Throws: error with TSLAB_CLOSED or TSLAB_STALE if it is retired already. */
+    void retire(tslab_close_flags flags = 0)
+    {
+        detail::checked(tslab_epoch_close(get(), flags, nullptr), "retire the domain");
+    }
+
+    /* Returns: whether it is retired, no thread is inside, all its objects are freed, and its memory serves others.
+     * Cost: of tslab_epoch_stats_get. */
+    bool drained() const noexcept
+    {
+        tslab_epoch_stats found{};
+        return tslab_epoch_stats_get(get(), &found) == TSLAB_STALE;
+    }
 };
 
 /* Memory for containers that take an allocator by type, from an epoch by name. Made without an epoch, it serves as
