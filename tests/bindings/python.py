@@ -71,8 +71,8 @@ def main():
         output_of(python, TESTS / "test_without.py")
         run = [python, "-m", "tslab", "run"]
         check_samples(root, python, run)
-        passed(output_of(*run, python, TESTS / "test_marks.py"), 12)
-        passed(output_of(*run, "--checked", python, TESTS / "test_marks.py", "Epochs", "Facts"), 9)
+        passed(output_of(*run, python, TESTS / "test_marks.py"), 15)
+        passed(output_of(*run, "--checked", python, TESTS / "test_marks.py", "Epochs", "Facts"), 12)
         for policy in POLICIES:
             passed(output_of(*run, "--policy", policy, python, TESTS / "test_middleware.py"), 9)
         said = output_of(*run, "--objects", "--stats", "--", python, "-c", "print(sum(len(str(n)) for n in range(10)))")

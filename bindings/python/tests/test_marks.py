@@ -45,6 +45,56 @@ class Epochs(unittest.TestCase):
             with tslab.pause():
                 self.assertEqual(0, epoch_of(bytes(LARGE)))
 
+    def test_domains(self):
+        kept = []
+        for _ in range(3):
+            with tslab.domain("tenant") as tenant, tslab.domain("tenant"):
+                kept.append(bytes(LARGE))
+        self.assertEqual({tenant.id}, {epoch_of(large) for large in kept})
+        self.assertEqual(0, epoch_of(bytes(LARGE)))
+        report = tenant.report()
+        self.assertEqual(("tenant", "open", 0), (report["label"], report["state"], report["inside"]))
+        self.assertGreaterEqual(report["live_bytes"], 3 * LARGE)
+        self.assertGreaterEqual(report["resident_bytes"], report["live_bytes"])
+        self.assertGreaterEqual(report["peak_bytes"], report["memory_bytes"])
+        self.assertGreaterEqual(tenant.retire().survivors, 3)
+        self.assertFalse(tenant.drained)
+        self.assertEqual("draining", tenant.report()["state"])
+        with self.assertRaises(tslab.Error), tenant:
+            pass
+        with tslab.domain("tenant") as next_one:
+            self.assertNotEqual(tenant.id, next_one.id)
+        kept.clear()
+        self.assertTrue(tenant.drained)
+        self.assertIsNone(tenant.report())
+        self.assertFalse(next_one.drained)
+        next_one.retire()
+
+    def test_a_domain_has_a_limit(self):
+        with tslab.domain("small", limit=4 << 20) as small, tslab.domain("other"):
+            other = bytearray(8 << 20)
+            with small, self.assertRaises(MemoryError):
+                bytearray(8 << 20)
+        self.assertLessEqual(small.report()["peak_bytes"], 4 << 20)
+        self.assertEqual(8 << 20, len(other))
+        small.retire()
+        tslab.domain("other").retire()
+
+    def test_threads_of_a_domain(self):
+        seen = []
+
+        def work():
+            with tslab.domain("shared"):
+                seen.append(epoch_of(bytes(LARGE)))
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([tslab.domain("shared").id] * 8, seen)
+        tslab.domain("shared").retire()
+
     def test_steps_on_several_threads(self):
         epoch = tslab.Epoch("task")
         seen = []

@@ -12,11 +12,15 @@ class Without(unittest.TestCase):
         with tslab.epoch("report") as epoch, epoch.inside(), tslab.unit("job"), tslab.pause():
             self.assertEqual(0, epoch.id)
         self.assertEqual(tslab.Closed(), epoch.report)
+        with tslab.domain("tenant", limit=1 << 20) as tenant, tslab.domain("tenant"):
+            self.assertEqual((0, False), (tenant.id, tenant.drained))
+        self.assertEqual(tslab.Closed(), tenant.retire())
+        self.assertTrue(tenant.drained)
         self.assertEqual(0, tslab.trim())
         tslab.rotate()
 
     def test_questions_are_refused(self):
-        for question in (tslab.stats, tslab.version, lambda: tslab.epoch_of(0)):
+        for question in (tslab.stats, tslab.version, lambda: tslab.epoch_of(0), tslab.Domain("t").report):
             with self.assertRaisesRegex(tslab.NotPreloaded, "python -m tslab run"):
                 question()
 

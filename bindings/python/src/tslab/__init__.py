@@ -10,7 +10,13 @@ Then units of work can have memory that comes back as a whole:
         make_report()
     print(epoch.report.survivors)
 
-Without the drop-in the marks (epoch, unit, pause, rotate, trim, the middleware) do nothing, so that a program runs everywhere.
+A tenant, a kind of job or a pipeline can have memory of its own, which reports tell apart:
+
+    with tslab.domain("tenant 7", limit=64 << 20):
+        answer()
+    tslab.domain("tenant 7").report()["resident_bytes"]
+
+Without the drop-in the marks (epoch, domain, unit, pause, rotate, trim, the middleware) do nothing, so that a program runs everywhere.
 What asks for facts (stats, epoch_of, version) raises NotPreloaded.
 
 Only what Python and its extension modules allocate by malloc lands in epochs. Python's own objects of up to 512 bytes do not:
@@ -21,6 +27,7 @@ import contextlib
 import ctypes
 import json
 import os
+import threading
 from dataclasses import dataclass
 from typing import Optional
 
@@ -28,9 +35,11 @@ from tslab import _library
 
 __all__ = [
     "Closed",
+    "Domain",
     "Epoch",
     "Error",
     "NotPreloaded",
+    "domain",
     "epoch",
     "epoch_of",
     "pause",
@@ -93,12 +102,14 @@ class Epoch:
 
     What survives stays valid. With the policy "report", a line on stderr counts the survivors."""
 
-    def __init__(self, label=None, policy="drain", reclaim=False):
-        """`reclaim`: closing gives the pages of all memory that is empty then back to the system."""
+    def __init__(self, label=None, policy="drain", reclaim=False, limit=0):
+        """`reclaim`: closing gives the pages of all memory that is empty then back to the system. `limit`: the bytes of memory
+        that it may have; what would exceed it raises MemoryError. 0: no limit."""
         self.report: Optional[Closed] = None  # after the close
         self._flags = _library.CLOSE_RECLAIM if reclaim else 0
         self._name = None
-        options = _library.Options(label=label.encode() if label else None, policy=_library.POLICIES[policy])
+        text = label.encode() if label else None
+        options = _library.Options(label=text, policy=_library.POLICIES[policy], limit_bytes=limit)
         if _library.library is not None:
             name = _library.library.tslab_epoch_open(ctypes.byref(options))
             if name.id == 0:
@@ -160,6 +171,69 @@ def epoch(label=None, policy="drain", reclaim=False):
             yield opened
     finally:
         opened.close()
+
+
+class Domain:
+    """The memory of a tenant, a kind of job or a pipeline: an epoch that lives for long. `with domain:` is inside during the
+    block, any number of times, nested, and in several threads at once; the block may not contain an await or a yield. What
+    survives a block stays valid.
+
+    It is open until `retire`, then it drains, and with its last object it is drained. See `domain`."""
+
+    def __init__(self, label, limit=0):
+        self._label, self._epoch = label, Epoch(label, limit=limit)
+        self._name = self._epoch._name
+
+    def __enter__(self):
+        if self._name is not None:
+            _checked("enter the domain", _library.library.tslab_epoch_enter(self._name))
+        return self
+
+    def __exit__(self, *_):
+        if self._name is not None:
+            _checked("leave the domain", _library.library.tslab_epoch_leave(self._name))
+
+    @property
+    def id(self):
+        """The number that epoch_of tells; 0 without the drop-in."""
+        return self._name.id if self._name else 0
+
+    def report(self):
+        """What it has, as a dict: live_bytes, memory_bytes, peak_bytes, resident_bytes and others, which tslab.h describes
+        (struct tslab_epoch_stats), the `state`, and how many threads are `inside`. None: it is drained."""
+        found = _library.Stats()
+        status = _needed().tslab_epoch_stats_get(self._name, ctypes.byref(found))
+        if status == _library.STALE:
+            return None
+        _checked("read the statistics of the domain", status)
+        told = {name: getattr(found, name) for name in _library.NUMBERS}
+        return {"label": self._label, "state": _library.STATES[found.state], "inside": found.inside, **told}
+
+    def retire(self):
+        """Ends it, once: nobody can enter it any more, and its objects stay valid until they are freed. It does not wait. The next
+        `domain` of this label opens another one. Returns what the close has done."""
+        with _lock:
+            if _domains.get(self._label) is self:
+                del _domains[self._label]
+        return self._epoch.close()
+
+    @property
+    def drained(self):
+        """Whether it is retired and nothing of it is left."""
+        return self._epoch.report is not None and (self._name is None or self.report() is None)
+
+
+_domains: dict[str, Domain] = {}
+_lock = threading.Lock()
+
+
+def domain(label, limit=0):
+    """The open domain of this label. If there is none, one is opened, with this limit: the bytes of memory that it may have; what
+    would exceed it raises MemoryError. 0: no limit."""
+    with _lock:
+        if label not in _domains:
+            _domains[label] = Domain(label, limit)
+        return _domains[label]
 
 
 @contextlib.contextmanager

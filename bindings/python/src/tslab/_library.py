@@ -37,7 +37,24 @@ class Report(ctypes.Structure):
     ]
 
 
+NUMBERS = ("age_ms", "closed_ms", "live_objects", "live_bytes", "memory_bytes", "recycled_runs", "slab_bytes", "chunk_bytes")
+NUMBERS += ("large_bytes", "cached_bytes", "peak_bytes", "resident_bytes")
+
+
+class Stats(ctypes.Structure):
+    """A struct tslab_epoch_stats."""
+
+    _fields_ = [
+        *((name, Name) for name in ("epoch", "parent", "instance")),
+        ("label", ctypes.c_char * 32),
+        *((name, ctypes.c_uint) for name in ("policy", "state", "inside")),
+        *((name, ctypes.c_uint64) for name in NUMBERS),
+    ]
+
+
 CLOSE_RECLAIM = 0x100
+STALE = -1
+STATES = ("open", "closing", "draining")
 POLICIES = {"drain": 0x1000001, "report": 0x1000003}
 
 _FUNCTIONS = {
@@ -47,6 +64,7 @@ _FUNCTIONS = {
     "tslab_epoch_close": (ctypes.c_int, Name, ctypes.c_uint, ctypes.POINTER(Report)),
     "tslab_epoch_current": (Name,),
     "tslab_epoch_of": (Name, ctypes.c_void_p),
+    "tslab_epoch_stats_get": (ctypes.c_int, Name, ctypes.POINTER(Stats)),
     "tslab_status_text": (ctypes.c_char_p, ctypes.c_int),
     "tslab_work_begin": (ctypes.c_int, ctypes.c_char_p),
     "tslab_work_end": (ctypes.c_int,),
