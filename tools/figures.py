@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 """Writes what is made of the list of figures (src/common/figures.h): the tables between the marks of docs/statistics.md and
-docs/export.md, and the lists of the tools (tools/tslab_tools/live/figures.py).
+docs/export.md, and the lists of the tools (tools/tslab_tools/live/figures.py). And the table of jemalloc's keys (src/api/jemalloc.c).
 
 usage: figures.py            writes them
        figures.py --check    fails where one is not that of the list
@@ -12,10 +12,15 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LISTS = "src/common/figures.h"
+JEMALLOC = "src/api/jemalloc.c"
 PAGES = ("docs/statistics.md", "docs/export.md")
 TABLE = "tools/tslab_tools/live/figures.py"
 MARK = re.compile(r"(<!-- figures: (\w+) -->\n)(.*?)(<!-- end of figures -->\n)", re.DOTALL)
 ROW = re.compile(r'X\((\w+), (\w+)(?:, (\w+))?,\s*((?:"[^"]*"\s*)+)\)|(\w+)\(X\)')
+KEY = re.compile(r'X\(\w+, "([^"]+)", (\w+), ([\w |]+), (.*?)\)\s*(?=X\(|\Z)', re.DOTALL)
+TYPES = {"VOID": "void", "BOOL": "bool", "UNSIGNED": "unsigned", "UINT32": "uint32_t", "SIZE": "size_t", "SSIZE": "ssize_t", "UINT64": "uint64_t",
+         "TEXT": "const char *"}
+ACCESSES = {"READ": "r-", "READ | WRITE": "rw", "WRITE": "-w", "0": "--"}
 UNITS = {"COUNT": "count", "BYTES": "bytes", "MS": "ms"}
 KINDS = {"COUNTER": "counter", "GAUGE": "gauge"}
 HEAD = '"""The figures of each kind: name, unit, counter or gauge, help. Written by tools/figures.py: do not edit."""\n'
@@ -30,6 +35,13 @@ def lists(text):
             rows += found[inner] if inner else [(figure, first, second, "".join(re.findall(r'"([^"]*)"', words)))]
         found[name] = rows
     return found
+
+
+def keys(text):
+    """The keys of mallctl: (name, type, access, help)."""
+    body = re.search(r"^#define JEMALLOC_KEYS\(X\)\s*\\\n(.*?[^\\])\n\n", text, re.MULTILINE | re.DOTALL)[1].replace("\\\n", "\n")
+    return [(name, TYPES[kind], ACCESSES[access], "".join(re.findall(r'"([^"]*)"', re.search(r'(?:"[^"]*"\s*)+\Z', rest)[0])))
+            for name, kind, access, rest in KEY.findall(body)]
 
 
 def problems(found):
@@ -47,6 +59,9 @@ def markdown(name, found):
         rows = [(term, [row[0] for row in found["ACCOUNT_FIGURES"] if row[1] == term]) for term in terms]
         lines = [f"| `{term.lower()}` | {', '.join(f'`{account}`' for account in accounts)} |" for term, accounts in rows]
         return "| term | its accounts |\n|---|---|\n" + "\n".join(lines) + "\n"
+    if name == "JEMALLOC_KEYS":
+        rows = "".join(f"| `{key}` | {kind} | {access} | {words} |\n" for key, kind, access, words in found[name])
+        return "| key | type | | value |\n|---|---|---|---|\n" + rows
     if name == "ACCOUNT_FIGURES":
         lines = [f"| `{figure}` | {words} | `{term.lower()}` |" for figure, term, _, words in found[name]]
         return "| account | its bytes | term |\n|---|---|---|\n" + "\n".join(lines) + "\n"
@@ -73,6 +88,7 @@ def written(found):
 def main():
     found = lists((ROOT / LISTS).read_text(encoding="utf-8"))
     wrong = list(problems(found))
+    found["JEMALLOC_KEYS"] = keys((ROOT / JEMALLOC).read_text(encoding="utf-8"))
     for name, text in written(found):
         path = ROOT / name
         if sys.argv[1:] != ["--check"]:

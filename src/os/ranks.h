@@ -24,7 +24,7 @@ enum lock_rank {
     RANK_LAST,                /* the last record */
     RANK_REGISTRY,            /* the list of threads and heaps */
     RANK_GATE,                /* a thread's slow operations, against fork */
-    RANK_LABELS,              /* the table of a report */
+    RANK_LABELS,              /* the tables of reports */
     RANK_HOLDS,               /* idle holds that are emptied */
     RANK_SWEEP,               /* the sweep for free pages in used slabs */
     RANK_LIST,                /* a list of partial slabs */

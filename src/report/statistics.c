@@ -52,11 +52,14 @@ void stats_class_counted(unsigned class, struct class_figures *figures)
     };
 }
 
-static void add_class(struct total_figures *totals, unsigned class)
+static void add_class(struct total_figures *totals, unsigned class, class_seer *see, void *context)
 {
 #define ADD_TO_TOTALS(name, ...) totals->name += figures.name;
     struct class_figures figures;
     stats_class_counted(class, &figures);
+    if (see != NULL) {
+        see(context, class, &figures);
+    }
     TOTALS_OF_CLASSES(ADD_TO_TOTALS)
     totals->live_objects += figures.live;
     totals->live_bytes += figures.live * figures.size;
@@ -86,11 +89,11 @@ static void add_epochs(struct total_figures *stats)
     stats->epoch_bytes = counter_raise(&told, granules) << GRANULE_SHIFT;
 }
 
-void stats_totals(struct total_figures *stats)
+void stats_totals_seen(struct total_figures *stats, class_seer *see, void *context)
 {
     memset(stats, 0, sizeof *stats);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        add_class(stats, c);
+        add_class(stats, c, see, context);
     }
     size_t hot = 0;
     for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {

@@ -19,8 +19,14 @@ void stats_class_get(unsigned class, struct class_figures *figures);
 /* The counts and cached slots of a record for the thread that it serves. */
 void stats_thread(const struct thread *thread, struct thread_figures *figures);
 
-/* The totals of the process. */
-void stats_totals(struct total_figures *totals);
+/* The totals of the process. `see`, unless it is NULL, is told the figures of each class that they are sums of. */
+typedef void class_seer(void *context, unsigned class, const struct class_figures *counted);
+void stats_totals_seen(struct total_figures *totals, class_seer *see, void *context);
+
+static inline void stats_totals(struct total_figures *totals)
+{
+    stats_totals_seen(totals, NULL, NULL);
+}
 
 /* The process as the system sees it, and the terms of its RSS: the accounts of each, without bytes that have no pages.
  */
