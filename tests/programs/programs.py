@@ -104,27 +104,39 @@ def sqlite3(runner):
     expect(results[1].count("ok\n") == 2, f"the database is damaged: {results[1]}")
 
 
-@entry
-def redis(runner):
-    """A server under load, a snapshot by a forked child meanwhile, and a second server that reads the snapshot."""
-    server, benchmark = need("redis-server", "redis-server"), need("redis-benchmark", "redis-tools")
-    client = need("redis-cli", "redis-tools")
-    socket = runner.path("socket")
-    command = [server, "--port", "0", "--unixsocket", socket, "--dir", runner.directory, "--save", "", "--appendonly", "no",
-               "--enable-debug-command", "local", "--loglevel", "warning", "--io-threads", "2"]
+class Redis:
+    """A server, and questions to it."""
 
-    def ask(*words):
-        answer = runner.run([client, "-s", socket, *words], preload=False)
+    def __init__(self, runner):
+        self.runner = runner
+        self.client = need("redis-cli", "redis-tools")
+        self.socket = runner.path("socket")
+        self.command = [need("redis-server", "redis-server"), "--port", "0", "--unixsocket", self.socket, "--dir", runner.directory,
+                        "--save", "", "--appendonly", "no", "--enable-debug-command", "local", "--loglevel", "warning", "--io-threads", "2"]
+
+    def ask(self, *words):
+        answer = self.runner.run([self.client, "-s", self.socket, *words], preload=False)
         expect(not answer.startswith("ERR"), f"redis says {answer}")
         return answer.strip()
 
-    def start():
-        await_condition(lambda: os.path.exists(socket) and subprocess.run(
-            [client, "-s", socket, "ping"], capture_output=True, check=False).stdout == b"PONG\n", "for redis to answer", 20)
+    def start(self):
+        await_condition(lambda: os.path.exists(self.socket) and subprocess.run(
+            [self.client, "-s", self.socket, "ping"], capture_output=True, check=False).stdout == b"PONG\n", "for redis to answer", 20)
+
+    def figure(self, section, name):
+        line = next(line for line in self.ask("info", section).splitlines() if line.startswith(name + ":"))
+        return line.split(":")[1].strip()
+
+
+@entry
+def redis(runner):
+    """A server under load, a snapshot by a forked child meanwhile, and a second server that reads the snapshot."""
+    benchmark = need("redis-benchmark", "redis-tools")
+    server = Redis(runner)
+    ask, start, command, socket = server.ask, server.start, server.command, server.socket
 
     def figure(name):
-        line = next(line for line in ask("info", "persistence").splitlines() if line.startswith(name + ":"))
-        return line.split(":")[1].strip()
+        return server.figure("persistence", name)
 
     with runner.server(command) as process:
         start()
@@ -150,6 +162,40 @@ def redis(runner):
         expect(int(ask("dbsize")) == count and ask("debug", "digest") == digest, "the snapshot is not what was saved")
         ask("flushall")
         expect(ask("dbsize") == "0", "flushall left keys")
+
+
+@entry
+def redis_memory(runner):
+    """redis asks the allocator by jemalloc's names. It gets the figures of the one that serves it, and can purge."""
+    server = Redis(runner)
+
+    def figure(name):
+        return float(server.figure("memory", name))
+
+    def ratio(name, other):
+        """redis takes the allocator's figures ten times a second, and its own at once."""
+        return figure(name) / figure(other)
+
+    with runner.server(server.command) as process:
+        server.start()
+        server.ask("eval", "for i = 1, 300000 do redis.call('set', 'key:' .. i, string.rep('v', i % 700)) end return 1", "0")
+        await_condition(lambda: 0.98 < ratio("allocator_allocated", "used_memory") < 1.05, "for the figures of what redis uses")
+        for name in ("allocator_frag_ratio", "allocator_rss_ratio"):
+            expect(0.99 < figure(name) < 1.1, f"{name} is {figure(name)}")
+        expect(0.75 < ratio("allocator_resident", "used_memory_rss") < 1.02, "resident memory is not what the system says")
+        said = server.ask("memory", "doctor")
+        expect("can't find any memory issue" in said, f"the doctor says {said}")
+        server.ask("eval", "for i = 1, 300000 do if i % 10 ~= 0 then redis.call('del', 'key:' .. i) end end return 1", "0")
+        await_condition(lambda: 0.95 < ratio("allocator_allocated", "used_memory") < 1.1, "for the figures of the keys that are left")
+        expect(figure("allocator_frag_ratio") > 2, "one key of ten keeps no pages")
+        before = figure("used_memory_rss")
+        server.ask("flushall")
+        expect(server.ask("memory", "purge") == "OK", "redis cannot purge")
+        await_condition(lambda: figure("used_memory_rss") < before / 2, "for the memory to come back")
+        await_condition(lambda: figure("allocator_resident") < before / 2, "for redis to say so")
+        said = server.ask("memory", "malloc-stats")
+        expect("tslab" in said and "stats.allocated: " in said, f"the statistics are {said}")
+        expect(process.poll() is None, "redis has died")
 
 
 @entry
