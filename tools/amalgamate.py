@@ -19,7 +19,7 @@ DROPIN = ("api/malloc", "api/jemalloc", "api/threads", "api/cxx")
 
 INCLUDE = re.compile(r'^#include ([<"])([^>"]+)[>"]\n', re.M)
 # A definition as clang-format writes it: the brace has a line of its own. A prototype ends with a semicolon.
-DEFINITION = re.compile(r"^(?!static |TSLAB_API |LIBC_NAME|__attribute__|always_inline |typedef |enum \w+ \{|struct \w+ \{)([A-Za-z_][^;{}#()]*?\**(\w+)\([^;{}#]*\))\n\{", re.M)
+DEFINITION = re.compile(r"^(?!static |TSLAB_API |LIBC_NAME|JEMALLOC_NAME|__attribute__|always_inline |typedef |enum \w+ \{|struct \w+ \{)([A-Za-z_][^;{}#()]*?\**(\w+)\([^;{}#]*\))\n\{", re.M)
 PROTOTYPE = re.compile(r"^(?!static |TSLAB_API |LIBC_NAME|typedef |extern |#)([A-Za-z_][^;{}#()=]*?\**(\w+)\([^;{}#=]*\)[^;{}#=]*;)$", re.M)
 VARIABLE = re.compile(r"^extern ([^;]*);", re.M)
 # The condition of a header that is read once.

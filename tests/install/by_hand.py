@@ -36,7 +36,7 @@ def check_library(cc, *options):
 
 def check_dropin(cc, *options):
     output_of(cc, *options, *STRICT, "-DTSLAB_MALLOC", "-c", "tslab.c", "-o", "malloc.o")
-    check_names("malloc.o", "symbols-tslab.txt", "symbols-malloc.txt")
+    check_names("malloc.o", "symbols-tslab.txt", "symbols-malloc.txt", "symbols-jemalloc.txt")
     output_of(cc, *options, "-I.", CONSUMER / "main.c", "malloc.o", "-o", "with-malloc")
     run_consumer("with-malloc", "malloc")
     output_of(cc, *options, "-I.", CONSUMER / "static.c", "malloc.o", "-pthread", "-o", "threads")
