@@ -5,6 +5,7 @@
  */
 #include "check.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 
@@ -36,8 +37,17 @@ void *realloc(void *block, size_t size)
     return __libc_realloc(block, size);
 }
 
+/* A library that does not serve the program's malloc has no figures of it. */
+static void asks_jemalloc(void)
+{
+    int (*mallctl)(const char *, void *, size_t *, void *, size_t);
+    *(void **)&mallctl = dlsym(RTLD_DEFAULT, "mallctl");
+    CHECK(mallctl == NULL || mallctl("epoch", NULL, NULL, NULL, 0) == ENOENT);
+}
+
 int main(void)
 {
+    asks_jemalloc();
     static const size_t sizes[] = { 1, 100, 5000, 40000, 3000000 };
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         const size_t size = sizes[i];
