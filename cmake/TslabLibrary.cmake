@@ -45,8 +45,8 @@ if(TSLAB_COVERAGE)
         "SHELL:-mllvm -runtime-counter-relocation")
 endif()
 
-# The names of the interface have a version. Those of libc and the C++ operators have none, so that they serve programs that were
-# linked against a version of libc's.
+# The names of the interface have a version. Those of libc, of C++'s operators and of jemalloc have none, so that they serve programs
+# that were linked against a version of libc's.
 set(tslab_symbol_versions ${CMAKE_CURRENT_BINARY_DIR}/tslab.map)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/tslab.map.in ${tslab_symbol_versions} @ONLY)
 
