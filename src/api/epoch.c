@@ -1,5 +1,6 @@
 /* Epochs, handles, instances and units of work by their public names: checks of arguments, errno, reports. The
  * folder epoch does the work. */
+#include "common/trace.h"
 #include "epoch/ending.h"
 #include "epoch/epoch_alloc.h"
 #include "epoch/scope.h"
@@ -188,6 +189,7 @@ static noinline void *alloc_by_name(tslab_epoch epoch, size_t size, size_t align
     if (p == NULL) {
         errno = failed(status, size);
     }
+    trace_after_slow();
     return p;
 }
 
@@ -265,6 +267,7 @@ TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void 
     } else if (p != NULL) {
         *p = object;
     }
+    trace_after_slow();
     return handle;
 }
 

@@ -10,6 +10,7 @@
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/sink.h"
+#include "report/black_box.h"
 #include "report/channel.h"
 #include "report/profile.h"
 #include "report/report_signal.h"
@@ -79,12 +80,16 @@ __attribute__((constructor(102))) static void prepare_reports(void)
     if (!TSLAB_TSAN && os_has_thread_sanitizer()) {
         return;
     }
-    if (option_get(OPTION_STATS) != 0 || option_get(OPTION_STATS_SIGNAL) != 0 || option_get(OPTION_EXPORT) != 0) {
+    const bool exports = option_get(OPTION_EXPORT) != 0, has_box = option_get(OPTION_BLACKBOX) != 0;
+    if (option_get(OPTION_STATS) != 0 || option_get(OPTION_STATS_SIGNAL) != 0 || exports || has_box) {
         trace.keeps = sink_keep_stderr();
     }
     report_signal_start(write_report);
-    if (option_get(OPTION_EXPORT) != 0) {
+    if (exports) {
         channel_start();
+    }
+    if (has_box) {
+        black_box_start();
     }
     (void)profile_set(option_get(OPTION_PROFILE));
 }

@@ -459,8 +459,8 @@ void accounts_take_resident(struct accounts *accounts, enum resident_by by)
 {
     struct resident resident;
     /* Of pages longer than a unit, the bits of the engine do not tell enough. */
-    const bool tells = os_page_bytes() <= UNIT_BYTES;
-    invariant(by == RESIDENT_BY_FILE || by == RESIDENT_BY_CALL);
+    const bool tells = os_page_bytes() <= UNIT_BYTES && by != RESIDENT_UNTOLD;
+    invariant(by <= RESIDENT_UNTOLD);
     resident.file = tells && by == RESIDENT_BY_FILE ? os_open_to_read("/proc/self/pagemap") : -1;
     resident.first = resident.count = 0;
     (void)add_up(accounts, tells && (by == RESIDENT_BY_CALL || resident.file >= 0) ? &resident : NULL);

@@ -57,8 +57,8 @@ struct accounts_gap accounts_take(struct accounts *accounts);
 
 /* The same for a report: pages that the program has not touched are told apart, where the kernel tells. It is asked by
  * reading a file, as sandboxes expect of programs, or for the keeper's answers, which no sandbox knows, by a call that
- * takes a tenth of the time. */
-enum resident_by { RESIDENT_BY_FILE, RESIDENT_BY_CALL };
+ * takes a tenth of the time. RESIDENT_UNTOLD: it is not asked. */
+enum resident_by { RESIDENT_BY_FILE, RESIDENT_BY_CALL, RESIDENT_UNTOLD };
 void accounts_take_resident(struct accounts *accounts, enum resident_by by);
 
 /* The slots of a class that all heaps have. */

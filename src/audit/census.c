@@ -2,11 +2,31 @@
  * block has its tag. */
 #include "audit/census.h"
 
+#include "os/clock.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "slab/chunk.h"
 #include "slab/large.h"
 #include "space/pages.h"
+
+static per_thread uint64_t end_us; /* 0: none */
+
+static uint64_t now_us(void)
+{
+    const struct timespec now = clock_read(CLOCK_MONOTONIC);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+void census_end_in(int ms)
+{
+    invariant(ms >= CENSUS_NO_END);
+    end_us = ms == CENSUS_NO_END ? 0 : now_us() + (uint64_t)ms * 1000;
+}
+
+bool census_is_over(void)
+{
+    return unlikely(end_us != 0) && now_us() >= end_us;
+}
 
 /* Whether a run in use begins at a unit with this tag. Sets what the walk knows of it. */
 static bool run_begins(struct census_run *run, uint32_t at, uint32_t tag)
@@ -33,7 +53,7 @@ static bool run_begins(struct census_run *run, uint32_t at, uint32_t tag)
 
 bool census_next(struct census_run *run)
 {
-    const size_t end = load_acquire(&arena.committed_units);
+    const size_t end = census_is_over() ? 0 : load_acquire(&arena.committed_units);
     for (size_t at = run->first == 0 ? 1 : (size_t)run->first + run->units; at < end; at++) {
         const uint32_t tag = load_acquire(&arena.units[at].tag) & ~(uint32_t)TAG_SAMPLED;
         if (tag != TAG_NONE && run_begins(run, (uint32_t)at, tag)) {

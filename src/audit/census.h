@@ -6,6 +6,8 @@
  *
  * Runs without a tag are not seen: empty, hot and trapped ones.
  *
+ * A thread may give its walks a time. They leave out all that they have not found when it is over.
+ *
  * Threads: any. No gate. */
 #ifndef TSLAB_AUDIT_CENSUS_H
 #define TSLAB_AUDIT_CENSUS_H
@@ -24,7 +26,13 @@ struct census_run {
     size_t large_bytes; /* large block: the bytes that its user may touch */
 };
 
-/* Finds the next run in use, behind *run. False: there is none. */
+/* The time that the walks of the calling thread have from now on, whatever they walk over; CENSUS_NO_END: all that they
+ * need, as before the first call. */
+enum { CENSUS_NO_END = -1 };
+void census_end_in(int ms);
+bool census_is_over(void);
+
+/* Finds the next run in use, behind *run. False: there is none, or the time is over. */
 bool census_next(struct census_run *run);
 
 /* A slab, right now. */

@@ -172,6 +172,19 @@ static bool parse_report(const struct option_row *row, struct slice text, struct
     return is_number;
 }
 
+static bool parse_path(const struct option_row *row, struct slice text, struct option_value *value)
+{
+    value->number = text.length;
+    value->path = text;
+    return text.length <= row->largest;
+}
+
+static void tell_path(struct text *text, enum option option, uint64_t number)
+{
+    (void)number;
+    text_foreign(text, option_path(option));
+}
+
 static const struct {
     bool (*parse)(const struct option_row *row, struct slice text, struct option_value *value);
     void (*tell)(struct text *text, enum option option, uint64_t number);
@@ -182,6 +195,7 @@ static const struct {
     [KIND_SIGNAL] = { parse_signal, tell_signal, "not a usable signal" },
     [KIND_LIMITS] = { parse_limits, tell_limits, "not a list of limits" },
     [KIND_REPORT] = { parse_report, tell_number, "not a number, and a file" },
+    [KIND_PATH] = { parse_path, tell_path, "too long" },
 };
 
 static bool parse_value(enum option option, struct slice text, struct option_value *value)

@@ -27,9 +27,11 @@ struct text;
 
 /* How an option's value is written, and what its number then is. KIND_NUMBER: a number in the unit that `values` names.
  * KIND_CHOICE: one of `values`, by its place. The number that stands for the capital letters is above it. The others
- * are as `values` says: KIND_REPORT is a number and a file, and the number of KIND_LIMITS is the length, for the limits
- * are in quota.h. */
-enum option_kind { KIND_NUMBER, KIND_CHOICE, KIND_SIGNAL, KIND_LIMITS, KIND_REPORT };
+ * are as `values` says: KIND_REPORT is a number and a file, KIND_PATH a path, whose number is its length, as that of
+ * KIND_LIMITS is, for the limits are in quota.h. */
+enum option_kind { KIND_NUMBER, KIND_CHOICE, KIND_SIGNAL, KIND_LIMITS, KIND_REPORT, KIND_PATH };
+
+enum { OPTION_PATH_MOST = 255 };
 
 /* When an option is set. FOR_TESTS: at the start, by tests and measurements. Users need not know it. */
 enum option_when { ANY_TIME, AT_START, FOR_TESTS };
@@ -71,6 +73,8 @@ enum option_when { ANY_TIME, AT_START, FOR_TESTS };
       "profile at exit and with each report; 0: off")                                                                  \
     X(EXPORT, export, KIND_NUMBER, 0, 0, 1, "", AT_START,                                                              \
       "1: processes of the same user can read live statistics (tslab top)")                                            \
+    X(BLACKBOX, blackbox, KIND_PATH, 0, 0, 255, "DIR, up to 255 bytes", AT_START,                                      \
+      "directory that gets a file near a memory limit, which says what has the memory (tslab doctor FILE)")            \
     X(MAGAZINES, magazines, KIND_NUMBER, !GUARDED, 0, !GUARDED, "", FOR_TESTS, "0 turns the thread caches off")        \
     X(ARENA_BYTES, arena_bytes, KIND_NUMBER, 16 * TIB, 4 * MIB, 16 * TIB, "bytes", FOR_TESTS,                          \
       "addresses that objects may have: an allocation that does not fit fails")
@@ -112,9 +116,8 @@ static inline unsigned option_choice(enum option option)
     return option_choice_of(option_get(option));
 }
 
-/* The file that an option's value names, or an empty string: of stats and profile. One that has none may get one
- * while the program runs, and keeps it. */
-enum { OPTION_PATH_MOST = 255 };
+/* The path that an option's value names, or an empty string: of stats, profile and blackbox. A report that has none may
+ * get one while the program runs, and keeps it. */
 const char *option_path(enum option option);
 
 /* Sets the options from the variables of an environment. Ignores what is wrong, silently. */

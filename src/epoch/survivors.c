@@ -2,6 +2,7 @@
  * They are ended run by run, and each run is recycled or trapped. */
 #include "epoch/survivors.h"
 
+#include "audit/census.h"
 #include "common/guard.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -113,7 +114,7 @@ static void count_runs(struct epoch *epoch, struct survivors *sum)
     enum { RESTARTS = 3, LOOK_UNITS = 512 };
     unsigned looked_at = 0, restarts = 0;
     invariant(lock_is_held(epoch_lock(epoch)) && sum->objects == 0);
-    for (uint32_t run = epoch->runs; run != 0;) {
+    for (uint32_t run = epoch->runs; run != 0 && !census_is_over();) {
         const uint32_t units = count_run(run, sum);
         bool same = true;
         for (uint32_t at = 0; same && at < max_size(units, 1); at += LOOK_UNITS) {

@@ -200,6 +200,7 @@ static noinline void *resize_any(void *given, size_t size)
         }
     }
     current_thread_put(thread);
+    trace_after_slow();
     if (moved == NULL) {
         errno = ENOMEM;
     } else if (GUARDED) {

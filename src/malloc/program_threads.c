@@ -31,8 +31,9 @@ static bool is_kept(void)
 enum keeper_wanted program_threads_keeper_wanted(void)
 {
     /* A host that is built with ThreadSanitizer has no threads before that has started. Nothing is exported there. */
-    const bool exports = option_get(OPTION_EXPORT) != 0 && (TSLAB_TSAN || !os_has_thread_sanitizer());
-    return exports ? KEEPER_ALWAYS : (enum keeper_wanted)option_get(OPTION_KEEPER);
+    const bool tells =
+        (option_get(OPTION_EXPORT) | option_get(OPTION_BLACKBOX)) != 0 && (TSLAB_TSAN || !os_has_thread_sanitizer());
+    return tells ? KEEPER_ALWAYS : (enum keeper_wanted)option_get(OPTION_KEEPER);
 }
 
 static bool should_be_kept(void)

@@ -221,6 +221,17 @@ bool container_open(void)
     return watching.groups != 0;
 }
 
+void container_close(void)
+{
+    for (uint32_t i = 0; i < watching.groups; i++) {
+        close_all(watching.files[i], GROUP_FILES);
+    }
+    if (watching.groups != 0) {
+        close_all(&watching.pressure, 1);
+    }
+    watching.groups = 0;
+}
+
 bool container_look(struct container *container)
 {
     memset(container, 0, sizeof *container);

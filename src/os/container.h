@@ -27,6 +27,9 @@ extern const char *container_file;
 /* Finds the groups that have a limit, and opens their files. False: there is no limit, or the kernel does not tell. */
 bool container_open(void);
 
+/* Closes them. */
+void container_close(void);
+
 /* Reads the files that container_open has opened. False: there is no limit any more. */
 bool container_look(struct container *container);
 

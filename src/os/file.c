@@ -56,13 +56,24 @@ size_t os_read_file(const char *path, char *buffer, size_t bytes)
     return length;
 }
 
-bool os_copy_file(const char *path, int fd)
+uint64_t os_file_written_ns(const char *path)
+{
+    struct stat found = { 0 };
+    const bool is_there = SYSTEM_CALL(newfstatat, AT_FDCWD, path, &found, AT_SYMLINK_NOFOLLOW) == 0;
+    return !is_there                ? 0
+           : S_ISREG(found.st_mode) ? (uint64_t)found.st_mtim.tv_sec * 1000000000 + (uint64_t)found.st_mtim.tv_nsec
+                                    : UINT64_MAX;
+}
+
+bool os_copy_file(const char *path, int fd, uint64_t most)
 {
     char part[1024];
     long length = -1;
     const int from = os_open_to_read(path);
     if (from >= 0) {
-        while ((length = SYSTEM_CALL(read, from, part, sizeof part)) > 0 && os_write(fd, part, (size_t)length)) {
+        while ((length = SYSTEM_CALL(read, from, part, sizeof part)) > 0 && os_write(fd, part, (size_t)length) &&
+               (uint64_t)length < most) {
+            most -= (uint64_t)length;
         }
         os_close(from);
     }

@@ -24,8 +24,14 @@ int os_open_to_read(const char *path);
 size_t os_read_at(int fd, uint64_t offset, void *buffer, size_t bytes);
 size_t os_read_again(int fd, char *buffer, size_t bytes);
 
-/* Writes all of a file of the kernel's to a descriptor. False when it could not. */
-bool os_copy_file(const char *path, int fd);
+/* Writes a file of the kernel's, but not much more than so many bytes of it, to a descriptor. False when it could
+ * not. */
+bool os_copy_file(const char *path, int fd, uint64_t most);
+
+/* When the regular file with this name was last written to, in ns. 0: there is none. UINT64_MAX: there is something
+ * else.
+ */
+uint64_t os_file_written_ns(const char *path);
 
 /* A file behind a descriptor, whatever its number. */
 struct os_file {

@@ -80,13 +80,28 @@ struct rights {
 static per_thread int first_thread = -1;
 static per_thread uint64_t rights_left;
 
+/* A program that confines itself later may not open files any more, and may be ended for it. */
+static bool watches_filter;
+static atomic_u32 is_filtered;
+
+void helper_thread_watch_filter(void)
+{
+    invariant(!is_apart);
+    watches_filter = true;
+}
+
+bool helper_thread_may_open(void)
+{
+    return is_apart || load_plain(&is_filtered) == 0;
+}
+
 static void watch_rights(void)
 {
     struct rights rights[2] = { { 0 } };
     invariant(first_thread == -1 && rights_left == 0);
     if (is_apart && SYSTEM_CALL(capget, &rights_header, rights) == 0) {
         rights_left = rights[0].permitted | (uint64_t)rights[1].permitted << 32;
-        first_thread = rights_left != 0 ? os_open_to_read("/proc/self/status") : -1;
+        first_thread = rights_left != 0 || watches_filter ? os_open_to_read("/proc/self/status") : -1;
     }
 }
 
@@ -113,7 +128,8 @@ void helper_thread_follow(void)
         return;
     }
     const uint64_t permitted = rights_left & status_number(status, "\nCapPrm:");
-    if (permitted == rights_left || (long)status_number(status, "\nSeccomp:") != at_start.filter) {
+    store_plain(&is_filtered, (long)status_number(status, "\nSeccomp:") != at_start.filter);
+    if (permitted == rights_left || load_plain(&is_filtered) != 0) {
         return;
     }
     const uint64_t effective = permitted & status_number(status, "\nCapEff:");

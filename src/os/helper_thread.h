@@ -31,6 +31,12 @@ bool helper_thread_make(const char *name, int keeps);
  * its threads the kernel decides who may look into a process. */
 void helper_thread_follow(void);
 
+/* Has it note at each such look whether the process has a filter that it had not at the start. Before it is made. */
+void helper_thread_watch_filter(void);
+
+/* Whether the calling thread may open files: it is such a thread, or none has seen a new filter. */
+bool helper_thread_may_open(void);
+
 /* Whether the calling thread has a table of descriptors of its own. */
 bool helper_thread_is_apart(void);
 

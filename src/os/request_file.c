@@ -42,7 +42,7 @@ bool request_file_put(int fd, uint64_t offset, const void *bytes, size_t count)
 
 bool request_file_cut(int fd, uint64_t bytes)
 {
-    invariant(fd >= 0 && bytes != 0);
+    invariant(fd >= 0);
     return bytes <= os_file_bytes_most() && SYSTEM_CALL(ftruncate, fd, bytes) == 0 &&
            SYSTEM_CALL(lseek, fd, bytes, SEEK_SET) == (long)bytes;
 }

@@ -72,7 +72,7 @@ static bool sink_path(char buffer[SINK_PATH_BYTES], const char *pattern, uint32_
 
 static noinline void complain_once(enum sink_kind kind, const char *path, int why)
 {
-    static const char *const names[] = { "statistics", "profile" };
+    static const char *const names[] = { "statistics", "profile", "black box" };
     static atomic_u32 told[sizeof names / sizeof names[0]];
     char buffer[SINK_PATH_BYTES + 128];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
@@ -103,6 +103,21 @@ int sink_open_file(enum sink_kind kind, const char *pattern, uint32_t number)
         complain_once(kind, fits ? path : pattern, why);
     }
     return fd;
+}
+
+uint32_t sink_oldest(const char *pattern, uint32_t count)
+{
+    uint32_t oldest = 0;
+    uint64_t least_ns = UINT64_MAX;
+    invariant(count != 0);
+    for (uint32_t number = 0; number < count && least_ns != 0; number++) {
+        char path[SINK_PATH_BYTES];
+        invariant(oldest <= number);
+        const uint64_t ns = sink_path(path, pattern, number) ? os_file_written_ns(path) : 0;
+        oldest = ns < least_ns ? number : oldest;
+        least_ns = ns < least_ns ? ns : least_ns;
+    }
+    return oldest;
 }
 
 int sink_open(enum sink_kind kind, const char *pattern, uint32_t number)

@@ -16,7 +16,7 @@
 int sink_keep_stderr(void);
 
 /* The kinds of output. */
-enum sink_kind { SINK_STATISTICS, SINK_PROFILE };
+enum sink_kind { SINK_STATISTICS, SINK_PROFILE, SINK_BLACK_BOX };
 
 /* Opens the file of this pattern, to append to it (os_open_to_append): in it, %p stands for the number of the process,
  * %e for the name of the program, %n for the number of the report, %% for a percent sign. Where there is no pattern, or
@@ -25,6 +25,10 @@ int sink_open(enum sink_kind kind, const char *pattern, uint32_t number);
 
 /* The same for a file alone. -1: it cannot be opened. Both say so on the standard error, once for each kind. */
 int sink_open_file(enum sink_kind kind, const char *pattern, uint32_t number);
+
+/* Of so many files of a pattern, by %n from 0 on, the number of one that is not there, or was written to longest ago.
+ */
+uint32_t sink_oldest(const char *pattern, uint32_t count);
 
 /* Ends the use of such a descriptor. */
 void sink_close(int fd);

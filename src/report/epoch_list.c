@@ -1,6 +1,7 @@
 /* Descriptions of epochs for users: of one by its value, or of all that are not FREE, one at a time. */
 #include "report/epoch_list.h"
 
+#include "audit/census.h"
 #include "epoch/survivors.h"
 #include "malloc/current_thread.h"
 #include "os/fatal.h"
@@ -198,7 +199,7 @@ static void labels_collect(void)
 {
     struct tslab_epoch_stats stats;
     label_table.known = 0;
-    for (uint32_t from = 0; epochs_next(&from, &stats);) {
+    for (uint32_t from = 0; !census_is_over() && epochs_next(&from, &stats);) {
         add_epoch(group_of(stats.label), &stats);
     }
     order_groups();

@@ -264,7 +264,8 @@ struct kept profile_kept_by(const struct sample *sample)
 }
 
 /* The heap profile as text: lines of words and numbers, each in one form. The stacks come first, then the objects that
- * live, and at last the mappings, so that a program can tell addresses apart after the process has ended. */
+ * live, and at last the mappings, so that a program can tell addresses apart after the process has ended. In a part of
+ * a profile, a stack comes before each object. */
 
 enum { FORM_VERSION = 1 };
 
@@ -307,6 +308,24 @@ static noinline void print_head(struct text *text, int fd)
     text_send_part(text, fd);
 }
 
+static void print_stack(struct thread *thread, struct text *text, int fd, uint32_t number)
+{
+    struct stack_sums sums;
+    gate_lock(&thread->gate);
+    const struct stack *const stack = samples_stack(number, &sums);
+    gate_unlock(&thread->gate);
+    const uint64_t numbers[] = { number, rounded(sums.objects), sums.bytes, rounded(sums.peak_objects),
+                                 sums.peak_bytes };
+    print_numbers(text, "stack", numbers, sizeof numbers / sizeof numbers[0]);
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        text_string(text, " ");
+        text_hex(text, stack->frames[i]);
+        text_send_part(text, fd);
+    }
+    text_string(text, "\n");
+    text_send_part(text, fd);
+}
+
 static noinline void print_stacks(struct thread *thread, struct text *text, int fd)
 {
     const uint32_t last = load_acquire(&samples.stacks);
@@ -314,38 +333,30 @@ static noinline void print_stacks(struct thread *thread, struct text *text, int 
     samples_note_peak();
     gate_unlock(&thread->gate);
     for (uint32_t number = 1; number <= last; number++) {
-        struct stack_sums sums;
-        gate_lock(&thread->gate);
-        const struct stack *const stack = samples_stack(number, &sums);
-        gate_unlock(&thread->gate);
-        const uint64_t numbers[] = { number, rounded(sums.objects), sums.bytes, rounded(sums.peak_objects),
-                                     sums.peak_bytes };
-        print_numbers(text, "stack", numbers, sizeof numbers / sizeof numbers[0]);
-        for (uint32_t i = 0; i < stack->depth; i++) {
-            text_string(text, " ");
-            text_hex(text, stack->frames[i]);
-            text_send_part(text, fd);
-        }
-        text_string(text, "\n");
-        text_send_part(text, fd);
+        print_stack(thread, text, fd, number);
     }
 }
 
-static noinline void print_live(struct thread *thread, struct text *text, int fd)
+/* Each object counts for `step`, with its stack; 0: all objects are told, and what they keep. */
+static noinline void print_live(struct thread *thread, struct text *text, int fd, uint32_t step)
 {
-    const uint32_t last = load_acquire(&samples.highest);
+    const uint32_t last = load_acquire(&samples.highest), every = step == 0 ? 1 : step;
     const uint64_t now_ms = os_now_ms();
-    for (uint32_t number = 1; number <= last; number++) {
+    invariant(every != 0);
+    for (uint32_t number = every; number <= last; number += every) {
         struct sample sample;
         uint64_t bytes;
         gate_lock(&thread->gate);
         const bool lives = profile_live(number, &sample, &bytes);
         gate_unlock(&thread->gate);
         if (lives) {
-            const struct kept kept = profile_kept_by(&sample);
+            const struct kept kept = step == 0 ? profile_kept_by(&sample) : (struct kept){ .pages = 0 };
+            if (step != 0 && sample.stack != 0) {
+                print_stack(thread, text, fd, sample.stack);
+            }
             invariant(kept.wasted <= kept.pages);
             const uint64_t numbers[] = { sample.stack,
-                                         rounded(sample.weight * 1000),
+                                         rounded(sample.weight * 1000) * every,
                                          bytes,
                                          class_geometry[sample.class].size,
                                          sample.epoch,
@@ -409,22 +420,26 @@ static noinline void print_names(struct text *text, int fd)
     }
 }
 
-static bool profile_print(int fd)
+static bool profile_print(int fd, uint32_t step)
 {
     char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     struct thread *const thread = current_thread_get();
     print_head(&text, fd);
     if (thread != NULL) {
-        print_stacks(thread, &text, fd);
-        print_live(thread, &text, fd);
+        if (step == 0) {
+            print_stacks(thread, &text, fd);
+        }
+        print_live(thread, &text, fd, step);
         current_thread_put(thread);
     }
-    print_kept(&text, fd);
-    print_names(&text, fd);
+    if (step == 0) {
+        print_kept(&text, fd);
+        print_names(&text, fd);
+    }
     text_string(&text, "maps\n");
     text_send(&text, fd);
-    return !text.lost && os_copy_file("/proc/self/maps", fd);
+    return !text.lost && os_copy_file("/proc/self/maps", fd, step == 0 ? UINT64_MAX : PROFILE_PART_MAPS);
 }
 
 void profile_save(uint32_t number)
@@ -432,8 +447,16 @@ void profile_save(uint32_t number)
     const char *const path = option_path(OPTION_PROFILE);
     const int fd = path[0] == 0 || !samples_are_on() ? -1 : sink_open_file(SINK_PROFILE, path, number);
     if (fd >= 0) {
-        (void)profile_print(fd);
+        (void)profile_print(fd, 0);
         sink_close(fd);
+    }
+}
+
+void profile_save_part(int fd)
+{
+    invariant(fd >= 0);
+    if (samples_are_on()) {
+        (void)profile_print(fd, load_acquire(&samples.highest) / PROFILE_PART_MOST + 1);
     }
 }
 
@@ -442,5 +465,5 @@ TSLAB_API enum tslab_status tslab_profile_write(int fd)
     if (fd < 0) {
         return TSLAB_INVALID;
     }
-    return profile_print(fd) ? TSLAB_OK : TSLAB_INVALID;
+    return profile_print(fd, 0) ? TSLAB_OK : TSLAB_INVALID;
 }

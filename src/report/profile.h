@@ -36,4 +36,9 @@ struct kept profile_kept_by(const struct sample *sample);
  * allocations are sampled. number: which report of the program it is. */
 void profile_save(uint32_t number);
 
+/* Writes a shorter one to a descriptor: of the objects that live at most PROFILE_PART_MOST, each for several, the
+ * stacks of these, and nothing of what they keep. */
+enum { PROFILE_PART_MOST = 1000, PROFILE_PART_MAPS = 256 << 10 };
+void profile_save_part(int fd);
+
 #endif

@@ -6,6 +6,7 @@
 #include <tslab/tslab.h>
 
 #include "audit/accounts.h"
+#include "audit/census.h"
 #include "common/figures.h"
 #include "common/option.h"
 #include "common/quota.h"
@@ -275,7 +276,18 @@ static noinline void json_options(struct json *json)
     json_close(json, "}");
 }
 
-static noinline bool json_report(int fd, const struct accounts *accounts, enum scope scope)
+static noinline void json_limit(struct json *json, const struct report_limit *limit)
+{
+    json_open(json, "near", "{");
+    json_string(json, "of", limit->of);
+    json_string(json, "label", limit->label);
+    json_number(json, "limit_bytes", limit->limit_bytes);
+    json_number(json, "used_bytes", limit->used_bytes);
+    json_close(json, "}");
+}
+
+static noinline bool json_report(int fd, const struct accounts *accounts, enum scope scope,
+                                 const struct report_limit *limit)
 {
     struct json json = { .fd = fd, .first = true };
     json.text = (struct text){ .buffer = json.buffer, .capacity = sizeof json.buffer };
@@ -285,6 +297,9 @@ static noinline bool json_report(int fd, const struct accounts *accounts, enum s
     json_string(&json, "library", tslab_version());
     json_string(&json, "program", os_program_name());
     json_number(&json, "pid", os_process_id());
+    if (limit != NULL) {
+        json_limit(&json, limit);
+    }
     json_accounts(&json, accounts);
     json_totals(&json);
     json_options(&json);
@@ -311,12 +326,25 @@ static bool write_scope(int fd, enum scope scope)
     struct accounts accounts;
     invariant(fd >= 0 || scope == SCOPE_ALL);
     accounts_take_resident(&accounts, helper_thread_is_apart() ? RESIDENT_BY_CALL : RESIDENT_BY_FILE);
-    return json_report(fd, &accounts, scope);
+    return json_report(fd, &accounts, scope, NULL);
 }
 
 bool report_figures(int fd)
 {
     return write_scope(fd, SCOPE_FIGURES);
+}
+
+/* Half of the time is for the accounts, the rest for the epochs of the labels. */
+void report_near(int fd, const struct report_limit *limit)
+{
+    enum { WALK_MS = 4 };
+    struct accounts accounts;
+    invariant(fd >= 0 && limit->limit_bytes != 0);
+    census_end_in(WALK_MS);
+    accounts_take_resident(&accounts, RESIDENT_UNTOLD);
+    census_end_in(WALK_MS);
+    (void)json_report(fd, &accounts, SCOPE_FIGURES, limit);
+    census_end_in(CENSUS_NO_END);
 }
 
 TSLAB_API enum tslab_status tslab_stats_json(int fd)

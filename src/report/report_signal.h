@@ -1,4 +1,4 @@
-/* Reports that a signal asks for while the program runs (option stats_signal).
+/* Reports that a signal asks for while the program runs (option stats_signal), and black boxes (black_box.h).
  *
  * The handler of the signal only asks. The report is written by the next thread that comes out of a slow allocation,
  * outside of all gates and locks, or by the keeper. One thread writes at a time. No signal that ends programs can ask:
@@ -30,7 +30,7 @@ extern struct report_signal report_signal;
  * it is called. */
 void report_signal_start(void (*write)(void));
 
-/* Writes a report if one is asked for. Outside of all gates and locks. */
+/* Writes a report if one is asked for, and a black box if one is due. Outside of all gates and locks. */
 void report_signal_write(void);
 
 #endif

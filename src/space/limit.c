@@ -18,11 +18,12 @@ enum {
     FAR_SHIFT = 3,
     CLOSE_SHIFT = 2,
     LIMIT_LOOK_MS = 25,
+    ASK_SHIFT = 7, /* of the container's limit: growth that is worth a look at the RSS */
     /* Pressure: begins at 10 % stall time (memory.pressure avg10), ends at 5 %. In 10,000ths. */
     STALLED = 1000,
 };
 
-struct limits limits = { .hard_units = SIZE_MAX, .soft_units = SIZE_MAX };
+struct limits limits = { .hard_units = SIZE_MAX, .soft_units = SIZE_MAX, .ask_units = SIZE_MAX };
 
 /* The limits that the program has set. Number n is in copy n mod 2, and the other copy is written next, under the lock.
  * A reader takes no lock, because it may be in no gate: a fork would leave the lock taken. It reads again where the
@@ -158,26 +159,70 @@ void limit_watch_container(void)
     invariant(container_watch <= WATCH_NO_LIMIT);
     if (container_watch == WATCH_NOTHING_YET) {
         container_watch = container_open() ? WATCH_SOME : WATCH_NO_LIMIT;
+        if (option_get(OPTION_BLACKBOX) != 0) {
+            (void)limit_look_at_container(); /* a program may fill its container before the first nap is over */
+        }
     }
+}
+
+void limit_look_once(void)
+{
+    limit_watch_container();
+    container_close();
+    invariant(container_watch <= WATCH_CLOSELY);
+    container_watch = WATCH_NOTHING_YET;
+}
+
+/* Has threads ask again when the footprint has grown by what is left before the report, or a little. */
+static void ask_later(uint64_t limit_bytes, uint64_t left_bytes)
+{
+    const uint32_t part = load_plain(&limits.near_part);
+    const uint64_t wanted = part == 0 ? 0 : limit_bytes / part;
+    const uint64_t more = max_size(left_bytes > wanted ? left_bytes - wanted : 0, limit_bytes >> ASK_SHIFT);
+    store_plain(&limits.ask_units, wanted == 0 ? SIZE_MAX : limit_footprint() + (more >> UNIT_SHIFT) + 1);
+}
+
+void limit_ask(void)
+{
+    const uint64_t limit = load_plain(&limits.container_bytes), rss = os_resident_bytes();
+    invariant(!lock_is_held(&depot.lock) || os_has_threads());
+    const uint64_t before = swap_acquire(&limits.container_rss, rss), left = load_plain(&limits.container_left);
+    const uint64_t now_left = rss > before ? left - min_size(rss - before, left) : min_size(left + before - rss, limit);
+    store_plain(&limits.container_left, now_left);
+    ask_later(limit, now_left);
+}
+
+/* Publishes a look for whoever reports. Returns whether to report. */
+static bool note_container(const struct container *container)
+{
+    const uint32_t part = load_plain(&limits.near_part);
+    store_plain(&limits.container_rss, os_resident_bytes());
+    store_plain(&limits.container_left, container->left_bytes);
+    store_plain(&limits.container_bytes, container->limit_bytes);
+    ask_later(container->limit_bytes, container->left_bytes);
+    return part != 0 && container->left_bytes <= container->limit_bytes / part;
 }
 
 bool limit_look_at_container(void)
 {
-    struct container container;
+    struct container container = { .limit_bytes = 0 };
     const bool pressed = load_plain(&limits.container_presses) != 0;
     const bool is_limited = container_watch >= WATCH_SOME && container_look(&container);
     const bool presses =
         is_limited && (container.left_bytes <= container.limit_bytes >> (pressed ? FAR_SHIFT : NEAR_SHIFT) ||
                        container.stalled >= (pressed ? STALLED / 2 : STALLED));
+    const bool reports = option_get(OPTION_BLACKBOX) != 0;
     if (is_limited) {
-        container_watch = container.left_bytes <= container.limit_bytes >> CLOSE_SHIFT ? WATCH_CLOSELY : WATCH_SOME;
+        const unsigned shift = reports ? CLOSE_SHIFT - 1 : CLOSE_SHIFT;
+        container_watch = container.left_bytes <= container.limit_bytes >> shift ? WATCH_CLOSELY : WATCH_SOME;
     }
+    const bool nears = reports && note_container(&container);
     if (presses && !pressed) {
         trace_limit(LIMIT_KIND_CONTAINER, container.limit_bytes - container.left_bytes, 0, 0);
     }
     invariant(!presses || container_watch >= WATCH_SOME);
     store_plain(&limits.container_presses, presses ? 1 : 0);
-    return presses && !pressed;
+    return (presses && !pressed) || nears;
 }
 
 void limit_nap(bool (*sleeps)(uint32_t most_ms), uint32_t most_ms)

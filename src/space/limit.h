@@ -33,6 +33,13 @@ struct limits {
     atomic_u32 container_presses; /* 1: the control group is near its limit */
     atomic_u64 refusals;          /* allocations that failed because of the hard limit, */
     atomic_u64 epoch_refusals;    /* and because of limits of epochs and instances */
+
+    /* The container at the last look, while the option blackbox is set: its limit (0: it has none), what was left, and
+     * what of the process was resident then. Between two looks of the keeper, the growth of the process is taken off:
+     * where the footprint reaches `ask_units`, it may have grown enough. */
+    atomic_u64 container_bytes, container_left, container_rss;
+    atomic_size_t ask_units;
+    atomic_u32 near_part; /* whoever reports waits until so small a part of the limit is left; 0: for nothing */
 };
 
 extern struct limits limits;
@@ -100,12 +107,27 @@ void limit_look(void);
  * there is no limit, no file is opened a second time. */
 void limit_watch_container(void);
 
+/* The same for one look at the start, before there is a keeper. Nothing stays open. */
+void limit_look_once(void);
+
 /* Has `sleeps` sleep for so many milliseconds in all, until it returns false, or until the container that is watched
  * begins to press. */
 void limit_nap(bool (*sleeps)(uint32_t most_ms), uint32_t most_ms);
 
-/* One look, of which the nap has several. Returns whether the container begins to press. */
+/* One look, of which the nap has several. Returns whether the container begins to press, or whoever reports has waited
+ * for it. */
 bool limit_look_at_container(void);
+
+/* Takes what the process has grown by off what was left in the container, if it may be enough to report. Any thread,
+ * outside of all gates and locks. */
+void limit_ask(void);
+
+static inline void limit_ask_if_due(void)
+{
+    if (unlikely(limit_footprint() >= load_plain(&limits.ask_units))) {
+        limit_ask();
+    }
+}
 
 /* The keeper is gone, and its descriptors with it. */
 void limit_forget_container(void);

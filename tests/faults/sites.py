@@ -55,6 +55,7 @@ HARMLESS = {
 HARMLESS_CALLS = {
     "capget": "the keeper gives up rights, where it can", "capset": "as capget",
     "getpid": "cannot fail", "geteuid": "cannot fail",
+    "newfstatat": "when a file was written to: one that tells no time is taken to be none, and is written",
     "personality": "a question; without an answer, addresses are chosen at random",
     "prctl": "a name for those who look, and whether there is a filter: a kernel that does not tell has none",
 }
@@ -67,6 +68,7 @@ ELSEWHERE = {
     ("commit", "space/trap.c"): GUARDS,
     ("futex_wait", "os/helper_thread.c"): "a wait that ends early asks again",
     ("now_ms", "malloc/engine.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
+    ("now_ms", "report/black_box.c"): "a clock that fails has a file come sooner or later, and nothing else",
     ("now_ms", "report/channel.c"): "a clock that fails has the time of an option end at another time, and nothing else",
     ("now_ms", "report/statistics.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
     ("now_ms", "report/summary.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",

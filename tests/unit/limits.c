@@ -3,13 +3,13 @@
 #include "child.h"
 #include "engine.h"
 #include "faults.h"
+#include "groups.h"
 
 #include "os/container.h"
 #include "space/limit.h"
 #include "space/reclaim.h"
 
 #include <pthread.h>
-#include <sys/stat.h>
 #include <tslab/tslab.h>
 
 enum { HARD_MIB = 64, MOST = 4096 };
@@ -332,39 +332,7 @@ static void what_is_set_is_told(const void *argument)
     CHECK(found.on_soft == NULL);
 }
 
-/* Control groups, in a tree of files that looks like the kernel's. */
-
-static char root[] = "/tmp/tslab-group-XXXXXX";
-static char groups_file[64];
-
-static void put_file(const char *name, const char *text)
-{
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-        *slash = 0;
-        CHECK(mkdir(path, 0700) == 0 || errno == EEXIST);
-        *slash = '/';
-    }
-    FILE *const file = fopen(path, "w");
-    CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
-}
-
-static void begin_groups(const char *groups)
-{
-    CHECK(mkdtemp(root) != NULL);
-    snprintf(groups_file, sizeof groups_file, "%s/groups", root);
-    put_file("groups", groups);
-    container_root = root;
-    container_file = groups_file;
-}
-
-static void end_groups(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    CHECK(system(command) == 0); /* NOLINT(cert-env33-c): the test's own folder */
-}
+/* Control groups. */
 
 static bool used_and_limit(uint64_t used_bytes, uint64_t limit_bytes)
 {
@@ -433,14 +401,6 @@ static void inside(const void *argument)
     put_file("memory.stat", "anon 7\n");
     CHECK(container_open() && used_and_limit(7, 3000000));
     end_groups();
-}
-
-static void put_use(const char *mib, const char *stat)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%s000000\n", mib);
-    put_file("memory.current", text);
-    put_file("memory.stat", stat);
 }
 
 static void begin_container(void)

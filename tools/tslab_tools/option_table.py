@@ -30,4 +30,5 @@ OPTIONS = (
     Option("stats_signal", "SIGNAL", "USR1 USR2 URG IO WINCH, or 34-64", "signal that triggers a report; 0: none", False),
     Option("profile", "BYTES[,FILE]", "BYTES[,FILE], BYTES 0 to 1T, FILE up to 255 bytes", "heap profiler: mean bytes between samples, such as 512K, and the file that gets the profile at exit and with each report; 0: off", True),
     Option("export", "N", "0 to 1", "1: processes of the same user can read live statistics (tslab top)", False),
+    Option("blackbox", "DIR", "DIR, up to 255 bytes", "directory that gets a file near a memory limit, which says what has the memory (tslab doctor FILE)", False),
 )
