@@ -277,6 +277,15 @@ static void refused_by_label(void)
     }
 }
 
+static void near_its_label(void)
+{
+    const struct tslab_epoch_options options = { .label = "request" };
+    const tslab_epoch epoch = tslab_epoch_open(&options);
+    for (size_t i = 0; i < 15; i++) {
+        objects[i] = memset(keep(tslab_epoch_malloc(epoch, 500000)), 1, 500000);
+    }
+}
+
 static void rests(void)
 {
 }
@@ -307,6 +316,7 @@ static const struct {
     { "thin_epochs", thin_epochs, rests },
     { "refused", refused, rests },
     { "refused_by_label", refused_by_label, rests },
+    { "near_its_label", near_its_label, rests },
     { "well", rests, rests },
 };
 

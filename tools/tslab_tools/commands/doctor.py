@@ -19,8 +19,8 @@ NAME = "doctor"
 HELP = "why the RSS of a process is what it is, and the cure"
 DESCRIPTION = """Says in at most three sentences why the RSS of a process is what it is, and what to do about it. Of a
 process that runs with TSLAB_EXPORT=1 it takes two looks, and sees what grows. Give a FILE that a program has written
-with TSLAB_STATS=2 for one that has ended. With a heap profile it names the places in the program: a process that takes
-samples (TSLAB_PROFILE=512K) is asked for one."""
+with TSLAB_BLACKBOX=DIR or TSLAB_STATS=2 for one that has ended. With a heap profile it names the places in the
+program: a process that takes samples (TSLAB_PROFILE=512K) is asked for one."""
 SCHEMA, VERSION = "tslab-doctor", 1
 TOLD_MOST = 3
 
@@ -54,9 +54,8 @@ def examine(arguments: argparse.Namespace) -> evidence.Evidence:
     file: Path | None = arguments.profile
     pid = process(arguments.what)
     if pid is None:
-        result = evidence.of_report(report.last_in(arguments.what))
-        result.profile = evidence.of_profile(file, result.pid) if file else None
-        result.why_no_profile = "tslab doctor FILE PROFILE"
+        result = evidence.of_file(arguments.what)
+        result.profile = evidence.of_profile(file, result.pid) if file else result.profile
         return result
     with processes.Watched([pid]) as watched:
         before = _look(watched, file, None)

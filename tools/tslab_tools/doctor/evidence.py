@@ -1,5 +1,6 @@
 """What is known of a process: its figures (of an answer or a report), its mappings, its threads, its heap profile."""
 
+import contextlib
 import math
 import os
 from collections import Counter
@@ -10,6 +11,7 @@ from typing import Any
 
 from tslab_tools.doctor.mappings import Mapping, pool_of, smaps
 from tslab_tools.failure import Failure
+from tslab_tools.live import report
 from tslab_tools.live.figures import ACCOUNTS
 from tslab_tools.live.kernel import read
 from tslab_tools.live.processes import TERMS, Process
@@ -90,6 +92,7 @@ class Evidence:
     profile: Profile | None = None
     why_no_profile: str = ""
     before: "Evidence | None" = None  # an earlier look
+    near: Row | None = None  # the limit for whose sake a report was written
 
     @property
     def ours(self) -> int:
@@ -178,24 +181,44 @@ def of_process(process: Process) -> Evidence:
     )  # fmt: skip
 
 
-def of_report(report: Row) -> Evidence:
+def of_report(told: Row) -> Evidence:
     """Of what a program has written with TSLAB_STATS=2."""
     accounts = {
-        name: of["bytes"] - of["untouched_bytes"] for name, of in report["accounts"].items() if isinstance(of, dict)
+        name: of["bytes"] - of["untouched_bytes"] for name, of in told["accounts"].items() if isinstance(of, dict)
     }
-    own = {name: value for name, value in report.items() if isinstance(value, int)} | report["totals"]
-    options = report.get("options", {})
+    own = {name: value for name, value in told.items() if isinstance(value, int)} | told["totals"]
+    options = told.get("options", {})
     for kind, name in (("hard", "limit_bytes"), ("soft", "soft_limit_bytes")):
         own |= {f"{kind}_limit_bytes": number(options.get(name, "0"))}
     return Evidence(
-        report["pid"], report["program"], report["rss_bytes"], Counter(own), Counter(accounts), report["classes"],
-        report["labels"], report["label_limits"], options,
+        told["pid"], told["program"], told["rss_bytes"], Counter(own), Counter(accounts), told["classes"],
+        told["labels"], told["label_limits"], options, told["uptime_ms"] / 1000, near=told.get("near"),
     )  # fmt: skip
 
 
 def of_profile(path: Path, pid: int, runs_as: int | None = None) -> Profile:
     """`runs_as`: the number by which we know the process, if it runs."""
-    profile = written.read(path)
+    return _of_written(written.read(path), path, pid, runs_as)
+
+
+def of_file(path: str) -> Evidence:
+    """Of the reports in a file: growth is that between the last two, if one process wrote both. A black box may have
+    heap profiles, too."""
+    reports = report.last_two_in(path)
+    found = of_report(reports[0])
+    if len(reports) > 1 and (reports[1]["pid"], reports[1]["program"]) == (found.pid, found.program):
+        before = of_report(reports[1])
+        found.before = before if before.looked < found.looked else None
+    found.why_no_profile = "tslab doctor FILE PROFILE"
+    with contextlib.suppress(Failure, StopIteration):
+        profiles = written.newest_first(path)
+        found.profile = _of_written(next(profiles), path, found.pid)
+        if found.before:
+            found.before.profile = _of_written(next(profiles), path, found.pid)
+    return found
+
+
+def _of_written(profile: written.Written, path: Path | str, pid: int, runs_as: int | None = None) -> Profile:
     if profile.number("process") != pid:
         raise Failure(f"{path} is a profile of process {profile.number('process')}, not of {pid}")
     names = Symbols(profile, pid=runs_as)

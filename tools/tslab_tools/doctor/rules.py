@@ -41,7 +41,7 @@ def _sites(sites: Sites) -> list[Row]:
 def _to_set(of: Evidence, option: str) -> str:
     """How to set an option, where the process still runs."""
     name, _, value = option.partition("=")
-    return f"tslab ctl {of.pid} {option}" if of.looked else f"TSLAB_{name.upper()}={value}"
+    return f"tslab ctl {of.pid} {option}" if of.mappings is not None else f"TSLAB_{name.upper()}={value}"
 
 
 def _objects(slot: int) -> str:
@@ -130,11 +130,26 @@ class LabelLimit(Rule):
         return f"Raise it ({_to_set(of, f'epoch_limits={limits}')}), or close its epochs earlier."
 
 
+class Near(Rule):
+    """A report that was written because a limit was near, which no rule above tells of."""
+
+    name, is_urgent = "near", True
+
+    def holds(self, of: Evidence) -> bool:
+        return of.near is not None and of.near["of"] != "process" and not LabelLimit().holds(of)
+
+    def says(self, of: Evidence) -> str:
+        assert of.near
+        whose = f"the label {plain_text(of.near['label'])}" if of.near["label"] else f"its {plain_text(of.near['of'])}"
+        return f"{size(of.near['used_bytes'])} of {size(of.near['limit_bytes'])} were used, the limit of {whose}."
+
+
 class Pressure(Rule):
     name, is_urgent = "pressure", True
 
     def holds(self, of: Evidence) -> bool:
-        return bool(of.figures["soft_pressure"] or of.figures["container_pressure"])
+        soft, container = of.figures["soft_pressure"], of.figures["container_pressure"]
+        return bool(soft or (container and not Near().holds(of)))
 
     def says(self, of: Evidence) -> str:
         soft = of.figures["soft_pressure"]
@@ -205,17 +220,27 @@ class Grows(Rule):
         return of.seconds > 0 and of.grown("live") >= max(GROWTH_LEAST, of.figures["live"] / 200)
 
     def says(self, of: Evidence) -> str:
-        minute = of.grown("live") / of.seconds * 60
         text = f"{self.much(of)} is live: the program holds it, and it grew by {size(of.grown('live'))}"
-        return f"{text} in {of.seconds:.1f} s, {size(minute)} a minute. If this is no cache that fills, it is a leak."
+        if of.seconds < 1:
+            text += f" in {of.seconds * 1000:.0f} ms"
+        else:
+            text += f" in {of.seconds:.1f} s, {size(of.grown('live') / of.seconds * 60)} a minute"
+        return f"{text}. If this is no cache that fills, it is a leak."
 
     def rows(self, of: Evidence) -> list[Row]:
         assert of.before
         if of.profile and of.before.profile:
             return _sites(of.profile.grown(of.before.profile))
         old = {row["size"]: row["live"] for row in of.before.classes}
-        more = [((row["live"] - old.get(row["size"], 0)) * row["size"], row["size"]) for row in of.classes]
-        return [(float(held), _objects(slot)) for held, slot in sorted(more, reverse=True)[:ROWS_MOST] if held > 0]
+        more = [((row["live"] - old.get(row["size"], 0)) * row["size"], _objects(row["size"])) for row in of.classes]
+        more.append((of.has("live_large") - of.before.has("live_large"), "large objects"))
+        of_labels = {row["label"]: row["live_bytes"] for row in of.before.labels}
+        more += [
+            (row["live_bytes"] - of_labels.get(row["label"], 0), f"epochs of the label {_label(row)}, of all sizes")
+            for row in of.labels
+            if row["label"]
+        ]
+        return [(float(held), what) for held, what in sorted(more, reverse=True)[:ROWS_MOST] if held > 0]
 
 
 class Live(Grows):
@@ -428,7 +453,7 @@ class Others(Rule):
 
 
 RULES: tuple[Rule, ...] = (
-    *(Limit(), LabelLimit(), Pressure()),
+    *(Limit(), LabelLimit(), Near(), Pressure()),
     *(Pins(), Grows(), Live(), Retained(), Never(), Refused(), Caches(), Draining(), Open()),
     *(HugePages(), Others()),
 )

@@ -1,5 +1,6 @@
 """The tables of a report that a program has written as JSON: TSLAB_STATS=2, tslab_stats_json (docs/statistics.md)."""
 
+import contextlib
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -33,25 +34,38 @@ WANTED = (
 )
 
 
-def last_in(path: str) -> Report:
-    """The newest report of a file: there may be several, and lines of the program's own."""
+def _parsed(line: str) -> Report:
+    report: Report = json.loads(
+        line, parse_int=files.number, parse_float=files.no_number, parse_constant=files.no_number
+    )
+    return report
+
+
+def last_two_in(path: str) -> list[Report]:
+    """The newest reports of a file, the newest first: there may be several, and lines of the program's own. One that
+    was cut off is left out, as when its process was killed."""
     try:
         text = files.text_tail(path, BYTES_MOST)
     except FileNotFoundError as problem:
         raise Failure(f"There is no file {path}. {WANTED}") from problem
     except OSError as problem:
         raise Failure(f"{path}: {problem.strerror}") from problem
-    start = text.rfind(f"\n{START}") + 1
-    line = text[start:].partition("\n")[0]
-    try:
-        if not line.startswith(START):
-            raise ValueError("no report")
-        report: Report = json.loads(
-            line, parse_int=files.number, parse_float=files.no_number, parse_constant=files.no_number
-        )
-        return report
-    except (ValueError, RecursionError) as problem:
-        raise Failure(f"{path} has no whole report of statistics as JSON. {WANTED}") from problem
+    found: list[Report] = []
+    end = len(text)
+    while end > 0 and len(found) < 2:
+        start = text.rfind(f"\n{START}", 0, end) + 1
+        with contextlib.suppress(ValueError, RecursionError):
+            if text.startswith(START, start):
+                found.append(_parsed(text[start:end].partition("\n")[0]))
+        end = start
+    if not found:
+        raise Failure(f"{path} has no whole report of statistics as JSON. {WANTED}")
+    return found
+
+
+def last_in(path: str) -> Report:
+    """The newest of them."""
+    return last_two_in(path)[0]
 
 
 def shown(path: str) -> tuple[str, list[Table]]:

@@ -121,7 +121,8 @@ def _line(written: Written, line: str) -> None:
         written.program = rest
 
 
-def _lines(text: str, start: int) -> Iterator[str]:
+def _lines(text: str) -> Iterator[str]:
+    start = 0
     while start < len(text):
         end = text.find("\n", start)
         end = end if end >= 0 else len(text)
@@ -130,7 +131,12 @@ def _lines(text: str, start: int) -> Iterator[str]:
 
 
 def read(path: Path | str) -> Written:
-    """Reads a profile. Of a file with several, the last one."""
+    """Reads a profile. Of a file with several, the last one that is whole: its process may have been killed."""
+    return next(newest_first(path))
+
+
+def newest_first(path: Path | str) -> Iterator[Written]:
+    """The profiles of a file, at least one. Between them there may be reports of statistics."""
     try:
         text = files.text_tail(path, BYTES_MOST)
     except FileNotFoundError:
@@ -140,14 +146,28 @@ def read(path: Path | str) -> Written:
         ) from None
     except OSError as failure:
         raise Failure(f"{path} cannot be read: {failure.strerror}") from failure
-    start = text.rfind(f"\n{START}") + 1
-    if not text.startswith(START, start):
-        raise Failure(f"{path} is no profile of tslab")
+    wrong = "" if START in text else f"{path} is no profile of tslab"
+    some = False
+    end = len(text)
+    while end > 0:
+        start = text.rfind(f"\n{START}", 0, end) + 1
+        try:
+            if text.startswith(START, start):
+                yield _parsed(path, text[start:end].partition("\n{")[0])
+                some = True
+        except Failure as failure:
+            wrong = wrong or str(failure)
+        end = start
+    if not some:
+        raise Failure(wrong)
+
+
+def _parsed(path: Path | str, text: str) -> Written:
     written = Written(path)
     in_maps = False
     line = ""
     try:
-        for line in _lines(text, start):
+        for line in _lines(text):
             if in_maps:
                 written.maps.append(_mapping(line))
             elif line == "maps":
