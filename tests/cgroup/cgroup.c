@@ -7,6 +7,7 @@
 #include "engine.h"
 
 #include "os/container.h"
+#include "report/black_box.h"
 #include "space/limit.h"
 #include "space/reclaim.h"
 
@@ -204,6 +205,62 @@ static void save_while_idle(const void *argument)
     _exit(0);
 }
 
+/* Black boxes. A process takes memory as fast as it can until the kernel ends it, in blocks of so many bytes. */
+static char boxes[300];
+
+static void die_with_a_box(const void *argument)
+{
+    char variable[400];
+    const size_t bytes = *(const size_t *)argument;
+    join(GROUP_MIB * MIB);
+    snprintf(variable, sizeof variable, "TSLAB_BLACKBOX=%s", boxes);
+    option_load((char *[]){ variable, NULL });
+    black_box_start();
+    for (;;) {
+        memset(keep(tslab_malloc(bytes)), 1, bytes);
+    }
+}
+
+/* The use of the group, as the last whole report in the process's file tells it. 0: there is no report. */
+static size_t used_in_box(pid_t process)
+{
+    static char text[1 << 20];
+    char path[400];
+    size_t used = 0;
+    snprintf(path, sizeof path, "%s/tslab.%s.%d.0", boxes, os_program_name(), (int)process);
+    const int file = open(path, O_RDONLY);
+    if (file < 0) {
+        return 0;
+    }
+    const ssize_t length = read(file, text, sizeof text - 1);
+    CHECK(length >= 0 && close(file) == 0 && unlink(path) == 0);
+    text[length] = 0;
+    static const char key[] = "\"near\":{\"of\":\"container\",\"label\":\"\",\"limit_bytes\":134217728,\"used_bytes\":";
+    for (const char *at = text; (at = strstr(at, key)) != NULL && strchr(at, '\n') != NULL; at++) {
+        used = strtoull(at + sizeof key - 1, NULL, 10);
+    }
+    return used;
+}
+
+static void a_box_is_left(void **state)
+{
+    enum { KILLS = 10 };
+    static const size_t sizes[] = { 100, 1000, 30000, 300000, 2000000 };
+    const char *const folder = getenv("TESTS_FOLDER");
+    unsigned told = 0;
+    (void)state;
+    snprintf(boxes, sizeof boxes, "%.200s/tslab-boxes-XXXXXX", folder != NULL ? folder : "/tmp");
+    assert_non_null(mkdtemp(boxes));
+    for (size_t i = 0; i < KILLS; i++) {
+        const struct child child = child_run(die_with_a_box, &sizes[i % COUNT_OF(sizes)]);
+        assert_true(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGKILL);
+        const size_t used = used_in_box(child.pid);
+        printf("blocks of %zu: %zu bytes were used\n", sizes[i % COUNT_OF(sizes)], used);
+        told += used >= GROUP_MIB * MIB / 100 * 95;
+    }
+    assert_true(rmdir(boxes) == 0 && told >= KILLS * 9 / 10);
+}
+
 #define IN_A_GROUP(name, body)                                                                                         \
     static void name(void **state)                                                                                     \
     {                                                                                                                  \
@@ -243,9 +300,13 @@ static bool has_file(const char *name)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_limit_is_seen),        cmocka_unit_test(the_kernel_enforces_it),
-        cmocka_unit_test(a_hard_limit_comes_first), cmocka_unit_test(near_the_limit_nothing_waits),
-        cmocka_unit_test(an_idle_process_sees_it),  cmocka_unit_test(pages_of_files_are_no_use),
+        cmocka_unit_test(the_limit_is_seen),
+        cmocka_unit_test(the_kernel_enforces_it),
+        cmocka_unit_test(a_hard_limit_comes_first),
+        cmocka_unit_test(near_the_limit_nothing_waits),
+        cmocka_unit_test(an_idle_process_sees_it),
+        cmocka_unit_test(pages_of_files_are_no_use),
+        cmocka_unit_test(a_box_is_left),
     };
     const char *const around = getenv("TESTS_CGROUP");
     if (around == NULL || around[0] == 0) {
