@@ -13,6 +13,7 @@
 
 #include "audit/census.h"
 #include "common/option.h"
+#include "epoch/ending.h"
 #include "malloc/alloc.h"
 #include "malloc/engine.h"
 #include "malloc/fast.h"
@@ -246,6 +247,20 @@ static int set_decay(int64_t ms)
     return 0;
 }
 
+/* Gives back what the calling thread caches. */
+static int flush_caches(void)
+{
+    struct thread *const thread = current_thread_get();
+    if (thread == NULL) {
+        return EAGAIN;
+    }
+    gate_lock(&thread->gate);
+    heap_empty(&thread->heap);
+    ending_unlock_gate(thread);
+    current_thread_put(thread);
+    return 0;
+}
+
 #define TEXT(string)                       ((uintptr_t)(string))
 #define VERSION_PARTS(major, minor, patch) "tslab " #major "." #minor "." #patch
 #define VERSION_OF(...)                    VERSION_PARTS(__VA_ARGS__)
@@ -280,6 +295,7 @@ enum { ARENA_EMPTY = 1, CACHE_EMPTY = 1, ARENAS = 2, ARENAS_ALL = 4096, SIZE_CLA
     X(OPT_TCACHE, "opt.tcache", BOOL, READ, option_get(OPTION_MAGAZINES) != 0, "whether threads have caches")         \
     X(OPT_ZERO, "opt.zero", BOOL, READ, 0, "false")                                                                   \
     X(OPT_ZERO_REALLOC, "opt.zero_realloc", TEXT, READ, TEXT("free"), "free")                                         \
+    X(THREAD_TCACHE_FLUSH, "thread.tcache.flush", VOID, 0, 0, "gives back what the calling thread caches")            \
     X(TCACHE_CREATE, "tcache.create", UNSIGNED, READ, CACHE_EMPTY, "1, always: that cache stays empty")               \
     X(TCACHE_FLUSH, "tcache.flush", UNSIGNED, WRITE, 0, "nothing happens")                                            \
     X(TCACHE_DESTROY, "tcache.destroy", UNSIGNED, WRITE, 0, "nothing happens")                                        \
@@ -427,6 +443,8 @@ static int ctl_do(const struct ctl_place *at, uint64_t value)
     switch (at->key) {
     case CTL_BACKGROUND_THREAD:
         return value == ctl_value(at) ? 0 : EPERM;
+    case CTL_THREAD_TCACHE_FLUSH:
+        return flush_caches();
     case CTL_TCACHE_FLUSH:
     case CTL_TCACHE_DESTROY:
         return value == CACHE_EMPTY ? 0 : EFAULT;

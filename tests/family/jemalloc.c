@@ -277,6 +277,22 @@ static void figures_are_true(void)
     CHECK(size_of("stats.resident") < told + asked / 5 && resident_kib() < resident + (asked / 5 >> 10));
 }
 
+/* The thread's cache is empty after a flush. */
+static void flushes(void)
+{
+    void *objects[100];
+    uint64_t cached = 0, left = 0;
+    __typeof__(tslab_stat_get) *const stat_get = is_tslab ? (__typeof__(tslab_stat_get) *)find("tslab_stat_get") : NULL;
+    for (unsigned i = 0; i < COUNT_OF(objects); i++)
+        objects[i] = keep(malloc(3000));
+    for (unsigned i = 0; i < COUNT_OF(objects); i++)
+        free(objects[i]);
+    CHECK(!is_tslab || stat_get("class.3072.cached_bytes", &cached) == TSLAB_OK);
+    CHECK(mallctl_("thread.tcache.flush", NULL, NULL, NULL, 0) == 0);
+    CHECK(!is_tslab || stat_get("class.3072.cached_bytes", &left) == TSLAB_OK);
+    CHECK_SAY(left == 0, "of %zu cached bytes %zu are left", (size_t)cached, (size_t)left);
+}
+
 /* Objects of an epoch count by themselves, not with their chunks. A program may write to as many bytes as nallocx
  * tells. */
 static void in_an_epoch(void)
@@ -389,6 +405,7 @@ int main(int count, char **words)
     refuses();
     decays();
     figures_are_true();
+    flushes();
     if (is_tslab)
         in_an_epoch();
     prints();
