@@ -55,6 +55,12 @@ FIGURES: dict[str, tables.Figures] = {
         "growth, KiB": lambda run: run["grown_kib"],
         "bytes each": lambda run: run["grown_kib"] * 1024 / run["epochs"],
     },
+    "tenants": {
+        "us a request": lambda run: run["seconds"] / run["operations"] * 1e6,
+        "misplaced, %": lambda run: 100 * run["misplaced"] / run["kept"] if "kept" in run else None,
+        "off, %": lambda run: 100 * run["off_bytes"] / run["live_bytes"] if "live_bytes" in run else None,
+        "left, %": left_percent,
+    },
 }
 TITLES = {
     "request": "A request of 225 objects, processor's time (95 % intervals)",
@@ -63,6 +69,7 @@ TITLES = {
     "crowd": "Many requests at once (95 % intervals)",
     "reclaim": "Close with reclaim (95 % intervals)",
     "many": "Many epochs",
+    "tenants": "Tenants in turns (95 % intervals)",
 }
 
 

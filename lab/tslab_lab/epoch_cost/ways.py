@@ -40,6 +40,13 @@ GROUPS = {
     "many": "turnover: a million epochs, 64 of them at a time, come and go with 4 objects each, half of them with two "
     "that are freed after the close: growth of the RSS after the first hundredth. open: 10,000 epochs open at once, "
     "without objects.",
+    "tenants": "Requests of 225 objects of 16 to 448 bytes for three tenants in turns at random, each of which keeps one object "
+    "of each request until 1,000 others have come. domains: an epoch for each tenant, entered around the request. thread.arena: "
+    "an arena of jemalloc for each, chosen by thread.arena: with the thread's cache, with a flush of it at each switch, and "
+    "without it. "
+    "misplaced: kept objects that lie in another tenant's memory; off: the live bytes that the allocator tells of each tenant, "
+    "against those kept; left: of 64 MiB more of one tenant, when all that it has is freed and it is closed with reclaim, or its "
+    "arena purged.",
 }
 
 
@@ -83,6 +90,17 @@ def every(allocators: Collection[str]) -> Iterator[Way]:
         yield Way(f"close, {word}", "reclaim", "reclaim", word, (512, 16), OURS)
     yield Way("turnover", "many", "many", "turnover", (1_000_000, 20_000), OURS)
     yield Way("open", "many", "many", "open", (10_000, 1_000), OURS)
+    tenants = [("domains", "domain", OURS), ("tslab", "malloc", OURS)]
+    if "jemalloc" in allocators:
+        ways = (
+            ("thread.arena", "lax"),
+            ("thread.arena, flush", "arena"),
+            ("thread.arena, no cache", "bare"),
+            ("jemalloc", "malloc"),
+        )
+        tenants += [(name, word, "jemalloc") for name, word in ways]
+    for name, word, allocator in tenants:
+        yield Way(name, "tenants", "tenants", word, (200_000, 2_000), allocator)
 
 
 def _apr(*words: str) -> list[str] | None:
@@ -102,7 +120,7 @@ def build(library: Path | None) -> set[str]:
     """Compiles the programs. Returns the names of those that can be: without APR the pools take no part, and without the archive
     beside the library nothing is linked with it."""
     programs: dict[str, tuple[str, list[str], list[str]]] = {
-        name: (f"{name}.c", [], []) for name in ("request", "sizes", "crowd", "reclaim", "many")
+        name: (f"{name}.c", [], []) for name in ("request", "sizes", "crowd", "reclaim", "many", "tenants")
     }
     archive = library and library.absolute().parent / ARCHIVE
     if archive and archive.is_file():
