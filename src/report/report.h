@@ -4,6 +4,8 @@
 #ifndef TSLAB_REPORT_REPORT_H
 #define TSLAB_REPORT_REPORT_H
 
+#include "base/build.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
