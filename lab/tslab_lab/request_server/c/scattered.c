@@ -41,8 +41,8 @@ static uint64_t asked_bytes;
 static uint64_t survivor_bytes;
 static uint64_t random_state = 1;
 
-// What allocators have for a program that asks them to give back what is free; only one's own is ever there, or, under
-// another allocator, libc's, which then has nothing to give.
+// What allocators have for a program that asks them to give back what is free. Only one's own is ever there (tslab has
+// jemalloc's, too), or, under another allocator, libc's, which then has nothing to give.
 extern int malloc_trim(size_t pad);
 extern void mi_collect(bool force);
 extern void MallocExtension_ReleaseFreeMemory(void);
