@@ -138,6 +138,7 @@ static inline uint64_t owned_get(const uint64_t *word)
 #define owned_write(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 
 typedef _Atomic(uint8_t) atomic_u8;
+typedef _Atomic(uint16_t) atomic_u16;
 typedef _Atomic(uint32_t) atomic_u32;
 typedef _Atomic(uint64_t) atomic_u64;
 

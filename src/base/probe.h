@@ -45,17 +45,28 @@ enum limit_kind {
 #define PROBE_HEADER <sys/sdt.h> /* NOLINT(bugprone-macro-parentheses) */
 /* clang-format on */
 #include PROBE_HEADER
-#define PROBE_ARGUMENT(x)     ((uint64_t)(uintptr_t)(x))
-#define PROBE1(name, a)       STAP_PROBE1(tslab, name, PROBE_ARGUMENT(a))
-#define PROBE2(name, a, b)    STAP_PROBE2(tslab, name, PROBE_ARGUMENT(a), PROBE_ARGUMENT(b))
-#define PROBE3(name, a, b, c) STAP_PROBE3(tslab, name, PROBE_ARGUMENT(a), PROBE_ARGUMENT(b), PROBE_ARGUMENT(c))
+/* The provider tslab has no semaphores, and otel_memory has one for each probe. The header knows all or none. */
+#undef _SDT_SEMAPHORE
+#define _SDT_SEMAPHORE(provider, name) _SDT_ASM_1(_SDT_ASM_ADDR SEMAPHORE_OF_##provider(name))
+#define SEMAPHORE_OF_tslab(name)       0
+#define SEMAPHORE_OF_otel_memory(name) otel_memory_##name##_semaphore
+#define PROBE_ARGUMENT(x)              ((uint64_t)(uintptr_t)(x))
+#define PROBE1(name, a)                STAP_PROBE1(tslab, name, PROBE_ARGUMENT(a))
+#define PROBE2(name, a, b)             STAP_PROBE2(tslab, name, PROBE_ARGUMENT(a), PROBE_ARGUMENT(b))
+#define PROBE3(name, a, b, c)          STAP_PROBE3(tslab, name, PROBE_ARGUMENT(a), PROBE_ARGUMENT(b), PROBE_ARGUMENT(c))
 #define PROBE4(name, a, b, c, d)                                                                                       \
     STAP_PROBE4(tslab, name, PROBE_ARGUMENT(a), PROBE_ARGUMENT(b), PROBE_ARGUMENT(c), PROBE_ARGUMENT(d))
+#define PROBE_OTEL_ALLOC(p, size, weight)                                                                              \
+    STAP_PROBE3(otel_memory, alloc, PROBE_ARGUMENT(p), PROBE_ARGUMENT(size), PROBE_ARGUMENT(weight))
+#define PROBE_OTEL_FREE(p) STAP_PROBE1(otel_memory, free, PROBE_ARGUMENT(p))
 #else
 #define PROBE1(name, a)          ((void)(a))
 #define PROBE2(name, a, b)       ((void)(a), (void)(b))
 #define PROBE3(name, a, b, c)    ((void)(a), (void)(b), (void)(c))
 #define PROBE4(name, a, b, c, d) ((void)(a), (void)(b), (void)(c), (void)(d))
+
+#define PROBE_OTEL_ALLOC(p, size, weight) ((void)(p), (void)(size), (void)(weight))
+#define PROBE_OTEL_FREE(p)                ((void)(p))
 #endif
 
 #endif

@@ -52,15 +52,29 @@ static inline void trace_in_child(void)
     }
 }
 
-/* Told to tracers alone: a slow operation for slots or objects of `bytes` (enum slow_reason); slabs and large blocks
- * that come and go; that a malloc or free looks at some slabs, and gives their free pages of at least so many bytes
+/* The probes of OpenTelemetry, for profilers of its contract: an object was sampled, with the bytes that it stands for,
+ * and such an object is freed. The kernel counts in a semaphore who listens. The functions have their arguments in the
+ * registers of a call, where such profilers look for them. */
+#define SEMAPHORE __attribute__((section(".probes"), visibility("hidden"))) atomic_u16
+extern SEMAPHORE otel_memory_alloc_semaphore, otel_memory_free_semaphore;
+
+void trace_otel_alloc(const void *p, uint64_t bytes, uint64_t weighted_bytes);
+void trace_otel_free(const void *p);
+
+static inline void trace_sample_ends(const void *p)
+{
+    if (unlikely(load_plain(&otel_memory_free_semaphore) != 0)) {
+        trace_otel_free(p);
+    }
+}
+
+/* Told to tracers alone: a slow operation for slots or objects of `bytes` (enum slow_reason); slabs that come and go;
+ * that a malloc or free looks at some slabs, and gives their free pages of at least so many bytes
  * back; that a malloc has the system fill a huge page; the life of epochs; purges; limits that are reached, with bytes
  * in use, bytes that are wanted, and the value of the epoch whose limit it is, or 0. */
 #define trace_slow(reason, bytes)                        PROBE2(slow, reason, bytes)
 #define trace_slab_open(start, slot_bytes, epoch, clean) PROBE4(slab_open, start, slot_bytes, epoch, clean)
 #define trace_slab_recycle(start, slot_bytes, epoch)     PROBE3(slab_recycle, start, slot_bytes, epoch)
-#define trace_large_alloc(start, bytes)                  PROBE2(large_alloc, start, bytes)
-#define trace_large_free(start, bytes)                   PROBE2(large_free, start, bytes)
 #define trace_sweep(min_bytes)                           PROBE1(sweep, min_bytes)
 #define trace_huge_fill(start)                           PROBE1(huge_fill, start)
 

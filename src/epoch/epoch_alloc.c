@@ -235,7 +235,6 @@ void epoch_free_run(struct thread *thread, struct epoch *epoch, void *p)
     const uint32_t first = (uint32_t)arena_unit(p);
     invariant(word_epoch(load_plain(&arena.runs[first].word)) == epoch->id && epoch != &epoch_process);
     gate_lock(&thread->gate);
-    trace_large_free(p, arena.runs[first].large_bytes);
     arena_untag(first, 1);
     epoch_unlink_run(epoch, first);
     large_retire(first, arena.runs[first].units);

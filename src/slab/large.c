@@ -109,7 +109,6 @@ static void *large_open(uint32_t first, size_t bytes)
         large_raise_guard(first);
     }
     store_relaxed(&arena.units[first].tag, TAG_LARGE);
-    trace_large_alloc(arena_address(first), bytes);
     return arena_address(first);
 }
 
@@ -182,9 +181,7 @@ bool large_free_hot(struct hot_runs *hot, void *p, uint32_t most)
     large_check(first, large_units(bytes), TAG_LARGE);
     store_relaxed(&arena.units[first].tag, TAG_NONE);
     const bool kept = hot_runs_put(hot, first, large_units(bytes), most);
-    if (kept) {
-        trace_large_free(p, bytes);
-    } else {
+    if (!kept) {
         store_relaxed(&arena.units[first].tag, TAG_LARGE);
     }
     return kept;
@@ -216,7 +213,6 @@ bool large_free(struct hot_runs *hot, void *p, uint32_t most)
     const uint32_t units = large_units(run->large_bytes);
     large_check(first, units, TAG_LARGE);
     invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
-    trace_large_free(p, run->large_bytes);
     store_relaxed(&arena.units[first].tag, TAG_NONE);
     if (!GUARDED && units <= HOT_RUN_UNITS) {
         hot_runs_make_room(hot, units, most);
@@ -271,7 +267,6 @@ void *large_move(void *p, size_t bytes)
     if (moved != OS_MOVED) {
         return NULL;
     }
-    trace_large_free(p, run->large_bytes);
     store_relaxed(&arena.units[first].tag, TAG_NONE);
     invariant(first != target && arena.runs[target].units == wanted);
     pages_set(p, (const char *)p + ((size_t)units << UNIT_SHIFT), false);

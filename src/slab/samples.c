@@ -4,6 +4,7 @@
 
 #include "common/metadata.h"
 #include "common/random.h"
+#include "common/trace.h"
 #include "os/fatal.h"
 #include "os/lock.h"
 #include "slab/size_codes.h"
@@ -190,13 +191,13 @@ static void count_in_unit(const struct sample *sample, int by)
     }
 }
 
-/* Ends the record of this address, if it has one. */
-static void end_record(uint64_t address)
+/* Ends the record of this address. False: it has none of an object whose free is seen. */
+static bool end_record(uint64_t address)
 {
     uint32_t before;
     const uint32_t number = sample_find(address, &before);
     if (number == 0) {
-        return;
+        return false;
     }
     struct sample *const sample = sample_made(number);
     count_live(sample, -1);
@@ -210,6 +211,7 @@ static void end_record(uint64_t address)
     sample->next = known_samples->free;
     known_samples->free = number;
     counter_sub(&samples.live, 1);
+    return sample->life == 0;
 }
 
 /* Sees to a record for use. 0: there is none. */
@@ -276,7 +278,7 @@ static void end_records(bool all)
     for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
         const struct sample *const sample = sample_made(number);
         if (sample->address != 0 && (all || samples_is_dead(sample))) {
-            end_record(sample->address);
+            (void)end_record(sample->address);
         }
     }
     known_samples->since_look = 0;
@@ -314,8 +316,8 @@ static void add_record(uint32_t number, const struct sample *of)
     count_live(sample, 1);
 }
 
-/* Makes a record, while allocations are sampled: else all have ended. */
-static void make_record(struct sample *made, const uintptr_t *frames, size_t depth)
+/* Makes a record, while allocations are sampled: else all have ended. False: there is no room. */
+static bool make_record(struct sample *made, const uintptr_t *frames, size_t depth)
 {
     invariant(lock_is_held(&samples_lock) && load_plain(&samples.is_on) != 0);
     made->weight = random_weight(made->bytes, made->period);
@@ -326,7 +328,7 @@ static void make_record(struct sample *made, const uintptr_t *frames, size_t dep
         stack_of(made)->sums.objects += made->weight;
         stack_of(made)->sums.bytes += bytes_for(made);
     }
-    end_record(made->address);
+    (void)end_record(made->address);
     uint32_t number = take_record();
     if (number == 0 && known_samples->since_look > SAMPLES_MOST / 8) {
         end_records(false);
@@ -335,7 +337,7 @@ static void make_record(struct sample *made, const uintptr_t *frames, size_t dep
     known_samples->since_look++;
     if (number == 0) {
         counter_add(&samples.lost, 1);
-        return;
+        return false;
     }
     add_record(number, made);
     /* Not for each new one, and not for each small step */
@@ -343,17 +345,20 @@ static void make_record(struct sample *made, const uintptr_t *frames, size_t dep
         known_samples->live_bytes > known_samples->peak_bytes + known_samples->peak_bytes / 64) {
         note_peak();
     }
+    return true;
 }
 
-void samples_add(const struct sample *sample, const uintptr_t *frames, size_t depth)
+bool samples_add(const struct sample *sample, const uintptr_t *frames, size_t depth)
 {
     struct sample made = *sample;
+    bool is_made = false;
     invariant(depth <= STACK_FRAMES && sample->bytes != 0 && sample->period != 0);
     lock_with_room(frames, depth);
     if (load_plain(&samples.is_on) != 0) {
-        make_record(&made, frames, depth);
+        is_made = make_record(&made, frames, depth);
     }
     lock_release(&samples_lock);
+    return is_made;
 }
 
 void samples_note_peak(void)
@@ -391,8 +396,11 @@ void samples_end(uint64_t address)
 {
     lock_acquire(&samples_lock);
     invariant(known_samples != NULL && address != 0);
-    end_record(address);
+    const bool is_told = end_record(address);
     lock_release(&samples_lock);
+    if (is_told) {
+        trace_sample_ends((const void *)(uintptr_t)address);
+    }
 }
 
 void samples_end_run(uint32_t first)

@@ -108,8 +108,8 @@ const struct stack *samples_stack(uint32_t number, struct stack_sums *sums);
 const struct stack *samples_stack_of(uint64_t address);
 
 /* Makes a record, which gets its stack and its weight here, if allocations are sampled still. A record that the address
- * has ends first. */
-void samples_add(const struct sample *sample, const uintptr_t *frames, size_t depth);
+ * has ends first. False: it has none, for want of room too. */
+bool samples_add(const struct sample *sample, const uintptr_t *frames, size_t depth);
 
 /* Notes the peak as of now, for a report. */
 void samples_note_peak(void);
@@ -121,7 +121,8 @@ bool samples_is_dead(const struct sample *sample);
  */
 bool samples_grow(uint64_t address, uint64_t bytes);
 
-/* Ends the record of this address, if there is one. */
+/* Ends the record of this address, if there is one, and tells tracers of the free of the object, if they were told of
+ * its allocation. They are not where the object is in a chunk, whose frees are not seen. */
 void samples_end(uint64_t address);
 
 /* Ends the records of all objects in a run, which is released with its epoch and still has its tags. */

@@ -3,6 +3,7 @@
 #include "thread/sampling.h"
 
 #include "common/random.h"
+#include "common/trace.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "slab/chunk.h"
@@ -28,6 +29,14 @@ static uint64_t value_of(const struct epoch *epoch)
     return epoch == NULL || epoch == &epoch_process ? 0 : epoch_value(epoch);
 }
 
+/* Outside of the gate. */
+static void tell_alloc(const void *p, uint64_t bytes, uint64_t period)
+{
+    if (unlikely(load_plain(&otel_memory_alloc_semaphore) != 0)) {
+        trace_otel_alloc(p, bytes, random_weight(bytes, period) * bytes >> WEIGHT_SHIFT);
+    }
+}
+
 static noinline void take_sample(struct thread *thread, struct sample *sample)
 {
     uintptr_t frames[STACK_FRAMES];
@@ -40,8 +49,11 @@ static noinline void take_sample(struct thread *thread, struct sample *sample)
         sample->born_ms = os_now_ms();
         sample->thread = load_plain(&thread->number);
         gate_lock(&thread->gate);
-        samples_add(sample, frames, depth);
+        const bool is_made = samples_add(sample, frames, depth);
         gate_unlock(&thread->gate);
+        if (is_made && sample->life == 0) {
+            tell_alloc((const void *)(uintptr_t)sample->address, sample->bytes, sample->period);
+        }
         thread->is_sampling = false;
     }
     errno = saved;
@@ -174,6 +186,10 @@ noinline void sampling_large(struct thread *thread, void *p, size_t before)
         gate_lock(&thread->gate);
         grown = samples_grow((uintptr_t)p, bytes);
         gate_unlock(&thread->gate);
+    }
+    if (grown) {
+        trace_sample_ends(p);
+        tell_alloc(p, bytes, load_plain(&samples.period));
     }
     if (is_hit && !grown) {
         const uint32_t id = large_epoch(p);

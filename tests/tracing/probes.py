@@ -1,4 +1,5 @@
-"""The probes in each library are those that docs/tracing.md lists, with as many arguments, and each is a nop.
+"""The probes in each library are those that docs/tracing.md lists, with as many arguments, and each is a nop. Those of OpenTelemetry
+have semaphores, and their arguments in the registers of a call.
 
 usage: probes.py SOURCES CC LIBRARY...
 """
@@ -10,7 +11,11 @@ import sys
 import tempfile
 
 SKIPPED = 77
-NOTE = re.compile(r"Provider: tslab\n\s+Name: (\w+)\n\s+Location: 0x([0-9a-f]+),.*\n\s+Arguments: ?(.*)")
+NOTE = re.compile(
+    r"Provider: (\w+)\n\s+Name: (\w+)\n\s+Location: 0x([0-9a-f]+),.* Semaphore: 0x([0-9a-f]+)\n\s+Arguments: ?(.*)"
+)
+OTEL = "otel_memory:"
+REGISTERS = (("%rdi", "%rsi", "%rdx"), ("x0", "x1", "x2"))  # of the first arguments, on the machines that there are
 
 
 def output(*command):
@@ -18,14 +23,24 @@ def output(*command):
 
 
 def notes(path):
-    """(name, address, arguments) of each place."""
+    """(name, address, semaphore, arguments) of each place. A name of another provider than tslab comes behind it."""
     text = output("readelf", "--notes", "--wide", path)
-    return [(name, int(address, 16), arguments.split()) for name, address, arguments in NOTE.findall(text)]
+    return [
+        (f"{provider}:{name}".removeprefix("tslab:"), int(address, 16), int(semaphore, 16), arguments.split())
+        for provider, name, address, semaphore, arguments in NOTE.findall(text)
+    ]
+
+
+def semaphores(path):
+    """Where the section of them begins and ends."""
+    found = re.search(r"\.probes +PROGBITS +([0-9a-f]+) [0-9a-f]+ ([0-9a-f]+) ", output("readelf", "--sections", "--wide", path))
+    start = int(found[1], 16)
+    return range(start, start + int(found[2], 16))
 
 
 def documented(page):
     table = page.partition("## Probes")[2].partition("The kinds of")[0]
-    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", table, re.M)
+    rows = re.findall(r"^\| `([\w:]+)` \| ([^|]+) \|", table, re.M)
     return {name: len(arguments.split(",")) for name, arguments in rows}
 
 
@@ -45,11 +60,16 @@ def instructions(path):
 
 def complaints_of(path, wanted):
     found = notes(path)
-    names = {name for name, _, _ in found}
+    names = {name for name, *_ in found}
     for name in sorted(names ^ wanted.keys()):
         yield f"{path}: {name} is {'not in docs/tracing.md' if name in names else 'not in the library'}"
     code = instructions(path)
-    for name, address, arguments in found:
+    for name, address, semaphore, arguments in found:
+        if (semaphore in semaphores(path)) != name.startswith(OTEL):
+            yield f"{path}: {name} has the semaphore {semaphore:#x}"
+        places = tuple(argument.partition("@")[2] for argument in arguments)
+        if name.startswith(OTEL) and places not in [of[: len(places)] for of in REGISTERS]:
+            yield f"{path}: {name} has its arguments in {places}"
         if len(arguments) != wanted.get(name):
             yield f"{path}: {name} has {len(arguments)} arguments, and docs/tracing.md says {wanted.get(name)}"
         for argument in arguments:
