@@ -20,7 +20,7 @@ enum { NOT_NEAR, NEAR, VERY_NEAR, NEARNESSES };
 enum { FALL_SHIFT = 3 };
 
 /* The part of a limit that is left at most. */
-static const uint32_t part_left[NEARNESSES] = { [NEAR] = 10, [VERY_NEAR] = 32 };
+static const uint32_t part_left[NEARNESSES] = { [NEAR] = 10, [VERY_NEAR] = 24 };
 
 /* The limits: of the process, its container, and labels. */
 enum { OF_PROCESS, OF_CONTAINER, OF_LABELS, LIMITS = OF_LABELS + LABELS_LIMITED };
@@ -98,10 +98,22 @@ static bool box_moves(unsigned number, struct found *found, uint32_t *nearness)
            !(begins && load_plain(&began_ms) != 0 && os_ms_since(load_plain(&began_ms)) < BOX_PAUSE_MS);
 }
 
+/* In steps of 256 KiB: most slow allocations change nothing that the keeper does not see, too. */
+static size_t rough_use(void)
+{
+    return counter_get(&depot.units[RUN_USED]) >> 4;
+}
+
+static bool box_may_move(void)
+{
+    return helper_thread_is_apart() || (helper_thread_may_open() && rough_use() != load_plain(&limits.reported_use));
+}
+
 bool black_box_is_due(void)
 {
     bool due = false;
-    if (box_pattern[0] != 0 && helper_thread_may_open()) {
+    if (box_pattern[0] != 0 && box_may_move()) {
+        const size_t use = rough_use();
         const unsigned count = OF_LABELS + load_acquire(&label_quotas.count);
         invariant(count <= LIMITS);
         limit_ask_if_due();
@@ -109,6 +121,9 @@ bool black_box_is_due(void)
             struct found found;
             uint32_t nearness;
             due = box_moves(number, &found, &nearness);
+        }
+        if (!due) {
+            store_plain(&limits.reported_use, use);
         }
     }
     return due;

@@ -1,7 +1,7 @@
 /* The black box (option blackbox): a file in a directory that the user names, which says who held the memory when a
  * limit was near, for the case that the process does not live to tell.
  *
- * A limit is near when a tenth of it is left, and very near when a 32nd is, or when it has refused something. It may be
+ * A limit is near when a tenth of it is left, and very near when a 24th is, or when it has refused something. It may be
  * the hard limit of the process, that of its container, or a label's. The container is also near while tasks wait for
  * memory in it. Each rise gets one file: the report when the limit is near begins it, and one when it is very near goes
  * behind it, so that the difference says what grew. The next file comes when less was used meanwhile, by an eighth of
@@ -25,7 +25,7 @@ void black_box_start(void);
 /* Whether a limit is nearer than it was told, or not near any more. */
 bool black_box_is_due(void);
 
-/* Notes that, and writes a report if one is due. One thread at a time. errno is lost. */
+/* Notes that, and writes a report if one is still due. One thread at a time. errno is lost. */
 void black_box_write(void);
 
 #endif

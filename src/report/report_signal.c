@@ -23,14 +23,15 @@ noinline void report_signal_write(void)
 {
     const int saved = errno;
     uint32_t nobody = 0;
-    if (!(report_is_asked() || black_box_is_due()) || !cas_acquire(&report_signal.is_writing, &nobody, 1)) {
+    const bool box_is_due = black_box_is_due();
+    if (!(report_is_asked() || box_is_due) || !cas_acquire(&report_signal.is_writing, &nobody, 1)) {
         return;
     }
     if (report_is_asked()) {
         store_plain(&report_signal.is_asked, 0); /* a signal that comes from now on asks for the next report */
         report_signal.write();
     }
-    if (black_box_is_due()) {
+    if (box_is_due) {
         black_box_write();
     }
     invariant(load_plain(&report_signal.is_writing) == 1);

@@ -39,7 +39,8 @@ struct limits {
      * where the footprint reaches `ask_units`, it may have grown enough. */
     atomic_u64 container_bytes, container_left, container_rss;
     atomic_size_t ask_units;
-    atomic_u32 near_part; /* whoever reports waits until so small a part of the limit is left; 0: for nothing */
+    atomic_size_t reported_use; /* the used runs, roughly, when nothing was to report; SIZE_MAX: look in any case */
+    atomic_u32 near_part;       /* whoever reports waits until so small a part of the limit is left; 0: for nothing */
 };
 
 extern struct limits limits;

@@ -2,12 +2,12 @@
  *
  * A test makes no groups unasked. TESTS_CGROUP names the folder of a group in which this one may make another, with
  * a memory controller, of version 2 or 1, below /sys/fs/cgroup. The group goes when the test ends. */
+#include "boxes.h"
 #include "child.h"
 #include "company.h"
 #include "engine.h"
 
 #include "os/container.h"
-#include "report/black_box.h"
 #include "space/limit.h"
 #include "space/reclaim.h"
 
@@ -210,12 +210,9 @@ static char boxes[300];
 
 static void die_with_a_box(const void *argument)
 {
-    char variable[400];
     const size_t bytes = *(const size_t *)argument;
     join(GROUP_MIB * MIB);
-    snprintf(variable, sizeof variable, "TSLAB_BLACKBOX=%s", boxes);
-    option_load((char *[]){ variable, NULL });
-    black_box_start();
+    boxes_begin(boxes);
     for (;;) {
         memset(keep(tslab_malloc(bytes)), 1, bytes);
     }
