@@ -273,17 +273,15 @@ struct run *partial_attach(struct partial_list *partial)
     return slab;
 }
 
-/* Whether the free pages of a slab are worth a purge on the way: some pages, of a slab that will hardly be full again,
- * or empty, before they are wanted. A trim and the keeper take each page. */
+/* Whether the free pages of a slab are worth a purge. On the way, they are in a slab that will hardly be full again, or
+ * empty, before they are wanted. A trim and the keeper take each page. */
 static bool is_worth_it(const struct run *slab, const struct class_geometry *geometry, bool each_page)
 {
-    enum { PAGES_WORTH_IT = 2 };
     struct slot_set free;
     slot_set_read(&free, slab, geometry);
     invariant(word_state(load_plain(&slab->word)) == SLAB_PARTIAL);
-    const size_t pages = each_page ? 1 : PAGES_WORTH_IT;
     return (each_page || slot_set_count(&free) >= geometry->slots - geometry->slots / 4u) &&
-           pages_free_bytes(slab, geometry, &free) >= pages * os_page_bytes();
+           pages_free_bytes(slab, geometry, &free) != 0;
 }
 
 struct run *partial_attach_unpurged(struct partial_list *partial, bool each_page)

@@ -30,6 +30,15 @@ struct request {
     bool refused; /* a limit forbids it */
 };
 
+/* `units` are taken, of which `fresh` have no pages. */
+static void note_fresh(uint32_t units, uint32_t fresh)
+{
+    invariant(fresh <= units);
+    const size_t given_back = run_count_fresh(fresh);
+    const size_t waits = counter_get(&depot.units[RUN_DIRTY]);
+    recent_use_miss(&depot.use, units, min_size(fresh - given_back, waits), given_back);
+}
+
 /* Takes n units of a row. */
 static uint32_t take_row(struct request *request, uint32_t run)
 {
@@ -39,7 +48,8 @@ static uint32_t take_row(struct request *request, uint32_t run)
     if (request->refused) {
         return 0;
     }
-    recent_use_miss(&depot.use, request->n, run_count_fresh(row_cut(run, request->n)));
+    (void)row_cut(run, request->n);
+    note_fresh(request->n, fresh);
     return run;
 }
 
@@ -54,7 +64,7 @@ static uint32_t take_clean(struct request *request, uint32_t run)
     request->huge = request->fills && run_takes_huge(run, request->n, request->now_ms);
     const uint32_t units = request->huge ? HUGE_UNITS : request->n;
     if (!request->fresh) {
-        recent_use_miss(&depot.use, units, run_count_fresh(units));
+        note_fresh(units, units);
     }
     return run_cut(run, units, request->huge ? HUGE_UNITS : request->align);
 }
@@ -69,10 +79,9 @@ static uint32_t take_empty(struct request *request)
         run = run_find(RUN_DIRTY, n, request->align);
     }
     if (run != 0) {
-        recent_use_miss(&depot.use, n, 0);
         return run_cut(run, n, request->align);
     }
-    if (!request->fresh && request->align == 1 && n >= ROW_UNITS_MIN && (run = row_find(n)) != 0) {
+    if (!request->fresh && request->align == 1 && n > 1 && (run = row_find(n)) != 0) {
         return take_row(request, run);
     }
     return take_clean(request, run_find(RUN_CLEAN, n, request->align));
@@ -210,7 +219,8 @@ static bool grow_into_row(uint32_t first, uint32_t n, uint32_t more, bool *clean
         return false;
     }
     *clean = arena.runs[behind].kind == RUN_CLEAN && arena.runs[behind].units >= more;
-    recent_use_miss(&depot.use, more, run_count_fresh(row_cut(behind, more)));
+    const uint32_t fresh = row_cut(behind, more);
+    note_fresh(more, fresh);
     run_unmark(behind);
     run_unmark(first);
     run_mark(first, n + more, RUN_USED);

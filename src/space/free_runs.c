@@ -430,7 +430,7 @@ static uint32_t row_of(uint32_t run, uint32_t n)
 uint32_t row_find(uint32_t n)
 {
     unsigned tries = 0;
-    invariant(lock_is_held(&depot.lock) && n >= ROW_UNITS_MIN);
+    invariant(lock_is_held(&depot.lock) && n > 1);
     for (unsigned bin = bin_of(n / 2); bin <= bin_of(n); bin++) {
         for (uint32_t run = bin_first(RUN_DIRTY, bin); run != 0 && tries < ROW_TRIES; tries++) {
             const uint32_t first = row_of(run, n);

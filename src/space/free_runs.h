@@ -15,7 +15,6 @@
 
 enum {
     RUN_TABLES_UNITS_MIN = 64, /* a MiB: shorter runs are not worth the calls for their part of the side tables */
-    ROW_UNITS_MIN = 18,        /* shorter runs do not come out of rows */
 };
 
 struct run_list {

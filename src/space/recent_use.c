@@ -4,7 +4,10 @@
 #include "base/bits.h"
 #include "os/fatal.h"
 
-enum { FORGET_WINDOWS = 4 }; /* a window that began so long before another tells nothing about it */
+enum {
+    FORGET_WINDOWS = 4, /* a window that began so long before another tells nothing about it */
+    LITTLE_SHIFT = 5,   /* this fraction of the peak may be unfit before less waits */
+};
 
 static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms)
 {
@@ -15,6 +18,7 @@ static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, u
     use->reuse_before = is_forgotten ? 0 : use->now.reuse;
     use->reuse_sum_before = is_forgotten ? 0 : use->now.reuse_sum;
     store_plain(&use->missed, is_forgotten ? 0 : load_plain(&use->missed) / 2);
+    use->unfit_sum = is_forgotten ? 0 : use->unfit_sum / 2;
     use->now = (struct use_window){ .low = units, .peak = units };
     use->since_ms = now_ms;
     if (use->top > use->peak_before) {
@@ -50,4 +54,6 @@ void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint
     store_plain(&use->reuse, max_size(now->reuse, use->reuse_before));
     store_plain(&use->reuse_sum, now->reuse_sum + use->reuse_sum_before);
     store_plain(&use->below_peak, peak - units);
+    const size_t little = load_plain(&use->missed) + (peak >> LITTLE_SHIFT);
+    store_plain(&use->unfit, use->unfit_sum > little ? use->unfit_sum - little : 0);
 }

@@ -291,7 +291,7 @@ void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
     }
 }
 
-bool heap_lengthen_outbox(struct heap *heap, unsigned class)
+void heap_lengthen_outbox(struct heap *heap, unsigned class)
 {
     struct heap_class *const hc = heap_class_of(heap, class);
     const unsigned most = magazine_limit_most(class), before = hc->outbox_limit;
@@ -308,7 +308,6 @@ bool heap_lengthen_outbox(struct heap *heap, unsigned class)
         hc->outbox = tray_places(tray);
         hc->outbox_limit = longer;
     }
-    return hc->outbox_limit != 0;
 }
 
 void heap_load(struct heap *heap, unsigned class, struct tray *tray)
@@ -569,8 +568,8 @@ bool heap_flush_idle(struct heap *heap)
     return hot_runs_units(&heap->hot) != 0;
 }
 
-/* Gives back the classes and hot runs that were not used between two ticks. */
-static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
+/* Gives back the classes that were not used between two calls. */
+static noinline void heap_empty_unused(struct heap *heap)
 {
     invariant(heap->gate->is_inside);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
@@ -585,25 +584,28 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
         }
         hc->idle_operations = sums.allocations + sums.frees;
     }
-    hot_runs_flush_idle(&heap->hot);
-    (void)exchange_look(now_ms);
 }
 
-/* When the process weighs more than before, hot runs go back, and the magazines of classes that drain: they keep slabs
- * that would be empty without them. */
+/* When the process had to take fresh pages, hot runs go back, and the magazines of classes that drain: they keep slabs
+ * that would be empty without them. If others waited and did not serve, so do all classes that were not used since this
+ * happened last. */
 static void pay_for_growth(struct heap *heap)
 {
     enum { PAID_UNITS = 32 /* half a MiB */ };
-    const size_t weight = counter_get(&depot.units[RUN_USED]) + counter_get(&depot.units[RUN_DIRTY]);
-    if (unlikely(weight >= heap->paid_units + PAID_UNITS)) {
-        heap->paid_units = weight;
-        hot_runs_flush(&heap->hot);
-        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-            if (heap_uses(heap, c) && exchange_is_draining(c)) {
-                heap_flush_magazine(heap, c);
-                heap_detach_slab(heap, c);
-            }
+    const uint64_t fresh = counter_get(&depot.fresh_units);
+    if (likely(fresh - heap->paid_units < PAID_UNITS)) {
+        return;
+    }
+    heap->paid_units = fresh;
+    hot_runs_flush(&heap->hot);
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        if (heap_uses(heap, c) && exchange_is_draining(c)) {
+            heap_flush_magazine(heap, c);
+            heap_detach_slab(heap, c);
         }
+    }
+    if (load_plain(&depot.use.unfit) != 0) {
+        heap_empty_unused(heap);
     }
 }
 
@@ -616,7 +618,9 @@ void heap_operation_end(struct heap *heap)
         if (now_ms - heap->tick_ms >= TICK_MS || heap->is_short) {
             heap->tick_ms = now_ms;
             heap->is_short = false;
-            heap_tick(heap, now_ms);
+            heap_empty_unused(heap);
+            hot_runs_flush_idle(&heap->hot);
+            (void)exchange_look(now_ms);
         }
     }
     pay_for_growth(heap);

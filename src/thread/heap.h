@@ -134,7 +134,7 @@ struct heap {
     bool is_short;               /* since then a class could not have what it asked of the budget */
     size_t limit_bytes;          /* of all magazines and outboxes: what counts in the budget of all caches */
     bool is_idle;                /* it counts in heap_idle_count */
-    size_t paid_units;           /* what the process weighed when hot runs went last because it grew */
+    uint64_t paid_units;         /* depot.fresh_units when the heap gave back for growth last */
     atomic_u64 resting_since_ms; /* since when the heap rests (resting.h); 0: a thread has it, or it is empty */
     atomic_size_t resting_bytes; /* what it cached then */
     struct hot_runs hot;
@@ -269,8 +269,8 @@ void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty);
 void heap_flush_magazine(struct heap *heap, unsigned class);
 
 /* Gives a class with an empty outbox a longer one, if there is memory and budget, until it is as long as a magazine may
- * be. False: it has none. In the gate. */
-bool heap_lengthen_outbox(struct heap *heap, unsigned class);
+ * be. In the gate. */
+void heap_lengthen_outbox(struct heap *heap, unsigned class);
 
 /* Gives back the outbox of a class. In the gate. */
 void heap_flush_outbox(struct heap *heap, unsigned class);

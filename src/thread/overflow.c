@@ -86,17 +86,17 @@ void overflow_free(struct heap *heap, unsigned class, void *p)
     heap_operation_end(heap);
 }
 
-/* Makes room in a full outbox, which is longer each time. False: no memory. */
-static bool outbox_renew(struct heap *heap, unsigned class)
+/* Makes room in a full outbox, which is longer each time. There is none where there is no memory, or where the end of
+ * the operation has emptied the class. */
+static void outbox_renew(struct heap *heap, unsigned class)
 {
     const int saved = errno;
     gate_lock(heap->gate);
     trace_slow(SLOW_OUTBOX, class_geometry[class].size);
     heap_flush_outbox(heap, class);
-    const bool has_room = heap_lengthen_outbox(heap, class);
+    heap_lengthen_outbox(heap, class);
     heap_operation_end(heap);
     errno = saved;
-    return has_room;
 }
 
 void overflow_free_remote(struct heap *heap, unsigned class, void *p)
@@ -105,10 +105,14 @@ void overflow_free_remote(struct heap *heap, unsigned class, void *p)
     heap_use(heap, class);
     struct heap_class *const hc = heap_class_of(heap, class);
     counter_add(&hc->counters.remote_frees, 1);
-    if (unlikely(counter_get(&hc->outbox_slots) == hc->outbox_limit) &&
-        (option_get(OPTION_MAGAZINES) == 0 || !outbox_renew(heap, class))) {
-        overflow_free_direct(heap, class, p);
-        return;
+    if (unlikely(counter_get(&hc->outbox_slots) == hc->outbox_limit)) {
+        if (option_get(OPTION_MAGAZINES) != 0) {
+            outbox_renew(heap, class);
+        }
+        if (counter_get(&hc->outbox_slots) == hc->outbox_limit) {
+            overflow_free_direct(heap, class, p);
+            return;
+        }
     }
     const uint32_t slots = counter_get(&hc->outbox_slots);
     if (unlikely(hc->outbox[slots] == p)) {

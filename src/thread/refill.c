@@ -233,6 +233,9 @@ void *refill_alloc(struct heap *heap, unsigned class)
     if (unlikely(heap->operations % RESTING_OPERATIONS == 0)) {
         (void)resting_tick(os_now_ms());
     }
+    if (unlikely(load_plain(&depot.use.unfit) != 0)) {
+        resting_give_back();
+    }
     heap_operation_end(heap);
     return p;
 }

@@ -102,19 +102,40 @@ static void empty_old(struct heap *heap, uint64_t until_ms)
     }
 }
 
+static void try_empty(struct heap *heap, uint64_t until_ms)
+{
+    const uint64_t since_ms = resting_since(heap);
+    if (since_ms != 0 && since_ms <= until_ms && lock_try(&heap->gate->lock)) {
+        empty_old(heap, until_ms);
+        lock_release(&heap->gate->lock);
+    }
+}
+
 bool resting_look(uint64_t until_ms)
 {
     bool left = false;
     for (unsigned i = 0; i < RESTING; i++) {
         struct heap *const heap = load_acquire(&resting_places[i]);
-        const uint64_t since_ms = resting_since(heap);
-        if (since_ms != 0 && since_ms <= until_ms && lock_try(&heap->gate->lock)) {
-            empty_old(heap, until_ms);
-            lock_release(&heap->gate->lock);
-        }
+        try_empty(heap, until_ms);
         left |= resting_since(heap) != 0;
     }
     return left;
+}
+
+void resting_give_back(void)
+{
+    struct heap *first = NULL;
+    uint64_t since_ms = UINT64_MAX;
+    for (unsigned i = 0; i < RESTING; i++) {
+        struct heap *const heap = load_acquire(&resting_places[i]);
+        const uint64_t its_ms = resting_since(heap);
+        if (its_ms != 0 && its_ms < since_ms) {
+            first = heap;
+            since_ms = its_ms;
+        }
+    }
+    invariant((first == NULL) == (since_ms == UINT64_MAX));
+    try_empty(first, since_ms);
 }
 
 bool resting_tick(uint64_t now_ms)
