@@ -142,6 +142,7 @@ struct use_tally {
     uint64_t free_bytes[CLASS_LIMIT]; /* in the bitmaps of a class, on pages that were handed out */
     uint64_t bare_bytes[CLASS_LIMIT]; /* of its slabs, on pages that were handed out and not touched */
     uint64_t slab_units, chunk_units, large_units;
+    uint64_t kept_units; /* of chunks without codes in the table */
     uint64_t large_runs;
 };
 
@@ -180,6 +181,7 @@ static void add_chunk(struct accounts *accounts, struct use_tally *tally, const 
         account_add(&accounts->dead_in_chunks, dead, min_size(bytes_gone(resident, start, start + filled), dead));
         account_add(&accounts->unfilled_chunks, CHUNK_BYTES - filled, bytes_gone(resident, start + filled, end));
         tally->chunk_units += CHUNK_UNITS;
+        tally->kept_units += chunk_has_table(run->first) ? 0 : CHUNK_UNITS;
     }
 }
 
@@ -345,7 +347,7 @@ static void add_tables(struct accounts *accounts, const struct use_tally *tally,
     account_add(&accounts->tag_table, pages.bytes, pages.untouched_bytes);
     accounts->run_table = table_account(resident, TABLE_RUNS, not_below_zero(touched, inside));
     accounts->revisit_table = table_account(resident, TABLE_REVISITS, 0);
-    accounts->code_table = table_account(resident, TABLE_CODES, tally->chunk_units);
+    accounts->code_table = table_account(resident, TABLE_CODES, tally->chunk_units - tally->kept_units);
 #if TSLAB_CHECKED
     accounts->check_table = table_account(resident, TABLE_LIVE, touched);
 #endif

@@ -38,7 +38,7 @@ static const struct run *run_around(const void *p, size_t *bytes)
         return &arena.runs[arena.units[arena_unit(p)].first];
     }
     if (tag == TAG_CHUNK) {
-        const unsigned code = (uintptr_t)p % GRANULE_BYTES == 0 ? load_plain(size_code_at(p)) : 0;
+        const unsigned code = chunk_code(p);
         *bytes = code == 0 ? 0 : size_code_bytes(code) - SEAL_BYTES;
         return &arena.runs[arena.units[arena_unit(p)].first];
     }

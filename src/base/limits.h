@@ -37,7 +37,7 @@ enum {
     LIMIT(TRAPPED_RUNS_CHECKED,              2,         1024), /* larger runs, that the checked library traps */
     LIMIT(SWEEP_STEP_SLABS,                  1,            4), /* slabs that one slow operation looks at in a sweep */
     LIMIT(CHUNK_UNITS,                       1,            4), /* units of a chunk */
-    LIMIT(CHUNK_OBJECT_MOST,              4096,        18304), /* bytes of the largest object in a chunk */
+    LIMIT(CHUNK_OBJECT_MOST,              4096,        18176), /* bytes of the largest object in a chunk */
     LIMIT(HANDLE_USE_BITS,                   3,           39), /* log2 of the handles that one entry serves in an epoch */
     LIMIT(EPOCH_GENERATION_SHIFT,            7,           22), /* bits of an epoch's index, in its value and its word */
     LIMIT(EPOCH_BLOCK_SHIFT,                 4,            8), /* log2 of the records in a block of epochs */

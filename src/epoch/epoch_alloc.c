@@ -70,7 +70,7 @@ static bool hold_get_chunk(struct thread *thread, struct hold *hold)
         chunk_pass(cursor, first, hold->epoch->id);
     } else {
         bool clean;
-        first = run_alloc(CHUNK_UNITS, 1, &clean);
+        first = run_alloc(CHUNK_UNITS, CHUNK_UNITS, &clean);
         if (first == 0) {
             return false;
         }

@@ -151,7 +151,7 @@ static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool tr
     const uint32_t tag = unit_tag(first);
     if (tag == TAG_CHUNK) {
         epoch_drop_chunk(epoch);
-        size_code_clear_run(first, units);
+        chunk_end_objects(first);
     } else {
         live_bits_forget(arena_address(first), (size_t)units << UNIT_SHIFT);
     }

@@ -160,7 +160,6 @@ enum {
     CHUNK_PAGES = CHUNK_BYTES / 4096,
     SIDE_PAGE = CHUNK_PAGES,
     PAGES_OF_CHUNK,
-    SIDE_BYTES = CHUNK_GRANULES + CHUNK_UNITS * sizeof(struct run),
 };
 
 static size_t chunk_page_bytes(void)
@@ -185,23 +184,17 @@ static void add_object(struct page *pages, size_t from, size_t to)
 /* While a thread fills the chunk, its pages have no objects. */
 static void pages_of_chunk(uint32_t first, struct page *pages)
 {
-    const atomic_u64 *const codes = (const atomic_u64 *)(uintptr_t)size_code_at(arena_address(first));
+    uint32_t granules;
     invariant(CHUNK_BYTES / chunk_page_bytes() <= CHUNK_PAGES);
     for (size_t i = 0; i < PAGES_OF_CHUNK; i++) {
-        pages[i] = (struct page){ .bytes = i == SIDE_PAGE ? SIDE_BYTES : (uint32_t)chunk_page_bytes() };
+        pages[i] = (struct page){ .bytes = (uint32_t)chunk_page_bytes() };
     }
+    pages[SIDE_PAGE].bytes = CHUNK_UNITS * sizeof(struct run) + (chunk_has_table(first) ? CHUNK_GRANULES : 0);
     if (load_plain(&arena.runs[first].live) > CHUNK_GRANULES) {
         return;
     }
-    for (size_t at = 0; at < CHUNK_GRANULES; at++) {
-        if (at % sizeof *codes == 0 && load_plain(&codes[at / sizeof *codes]) == 0) {
-            at += sizeof *codes - 1;
-            continue;
-        }
-        const unsigned code = load_plain(size_code_at(arena_address(first) + (at << GRANULE_SHIFT)));
-        if (code != 0) {
-            add_object(pages, at << GRANULE_SHIFT, (at << GRANULE_SHIFT) + size_code_bytes(code));
-        }
+    for (uint32_t at = 0; (at = chunk_next(first, at, &granules)) < CHUNK_GRANULES; at += granules) {
+        add_object(pages, (size_t)at << GRANULE_SHIFT, (size_t)(at + granules) << GRANULE_SHIFT);
     }
     for (size_t i = 0; i < PAGES_OF_CHUNK; i++) { /* it may be another run by now */
         pages[i].live_bytes = (uint32_t)min_size(pages[i].live_bytes, pages[i].bytes);

@@ -5,6 +5,7 @@
 #include "os/fatal.h"
 #include "slab/samples.h"
 #include "space/depot.h"
+#include "space/live_bits.h"
 #include "space/pages.h"
 #include "space/reclaim.h"
 
@@ -138,23 +139,70 @@ bool chunk_pass_cut(struct cursor *cursor, size_t size, size_t alignment)
     return is_sampled;
 }
 
+/* The place of p's code in the descriptor of its chunk. NULL: it has none. */
+static atomic_u32 *kept_place(struct run *chunk, const void *p)
+{
+    const size_t granule = (size_t)((const char *)p - arena_address(run_index(chunk))) >> GRANULE_SHIFT;
+    invariant(granule < CHUNK_GRANULES);
+    for (unsigned i = 0; i < KEPT_CODES; i++) {
+        const uint32_t kept = load_acquire(&chunk->chunk.kept[i]);
+        if (kept != 0 && kept >> KEPT_SHIFT == granule) {
+            return &chunk->chunk.kept[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether a code is in the descriptor, as the table says. There 0 says so only if all have moved. */
+static bool has_moved(const struct run *chunk, unsigned in_table)
+{
+    return in_table == CODE_KEPT || (in_table == 0 && load_acquire(&chunk->chunk.has_kept) != 0);
+}
+
+/* Takes the code that is kept for p. 0: there is none, or another thread takes it. */
+static noinline unsigned take_kept(struct run *chunk, unsigned in_table, const void *p)
+{
+    atomic_u32 *const place = has_moved(chunk, in_table) ? kept_place(chunk, p) : NULL;
+    uint32_t kept = place == NULL ? 0 : load_plain(place);
+    return kept != 0 && cas_seq_cst(place, &kept, 0) ? kept & CODE_MASK : 0;
+}
+
 bool chunk_free_other(void *p)
 {
-    atomic_u8 *const code = size_code_at(p);
-    uint32_t granules = 0;
+    struct run *const chunk = &arena.runs[arena.units[arena_unit(p)].first];
+    unsigned code = 0;
     if (likely((uintptr_t)p % GRANULE_BYTES == 0)) {
-        granules = size_code_granules(swap_seq_cst(code, 0));
+        code = swap_seq_cst(size_code_at(p), 0);
+        if (unlikely(code == 0 || code == CODE_KEPT)) {
+            code = take_kept(chunk, code, p);
+        }
     }
-    if (unlikely(granules == 0)) {
+    if (unlikely(code == 0)) {
         misuse_no_object(p);
     }
-    return fetch_sub_seq_cst(&arena.runs[arena.units[arena_unit(p)].first].live, granules) == granules;
+    invariant(code != CODE_KEPT);
+    const uint32_t granules = size_code_granules(code);
+    return fetch_sub_seq_cst(&chunk->live, granules) == granules;
+}
+
+unsigned chunk_code(const void *p)
+{
+    struct run *const chunk = &arena.runs[arena.units[arena_unit(p)].first];
+    if (unlikely((uintptr_t)p % GRANULE_BYTES != 0)) {
+        return 0;
+    }
+    const unsigned code = load_acquire(size_code_at(p));
+    if (likely(code != 0 && code != CODE_KEPT)) {
+        return code;
+    }
+    const atomic_u32 *const place = has_moved(chunk, code) ? kept_place(chunk, p) : NULL;
+    return place == NULL ? 0 : load_plain(place) & CODE_MASK;
 }
 
 size_t chunk_usable(const void *p)
 {
-    const unsigned code = load_plain(size_code_at(p));
-    if (unlikely(code == 0 || (uintptr_t)p % GRANULE_BYTES != 0)) {
+    const unsigned code = chunk_code(p);
+    if (unlikely(code == 0)) {
         misuse_no_object(p);
     }
     return size_code_bytes(code);
@@ -200,6 +248,10 @@ void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
     owned_store(&slab->swept_live, 0);
     store_plain(&slab->full, 0);
     store_plain(&slab->chunk.filler, NULL);
+    store_plain(&slab->chunk.has_kept, 0);
+    for (unsigned i = 0; i < KEPT_CODES; i++) {
+        store_plain(&slab->chunk.kept[i], 0);
+    }
     for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
         store_plain(&arena.units[first + i].tag, TAG_CHUNK);
     }
@@ -282,32 +334,110 @@ static size_t purge_gap(char *from, char *to)
     return there != 0 && reclaim_pages(from, (size_t)(to - from)) ? there : 0;
 }
 
+static uint32_t next_in_table(uint32_t first, uint32_t from, uint32_t *granules)
+{
+    const char *const start = arena_address(first);
+    const atomic_u64 *const codes = (const atomic_u64 *)(uintptr_t)size_code_at(start);
+    for (uint32_t at = from; at < CHUNK_GRANULES; at++) {
+        if (at % sizeof *codes == 0 && load_acquire(&codes[at / sizeof *codes]) == 0) {
+            at += sizeof *codes - 1;
+            continue;
+        }
+        *granules = size_code_granules(chunk_code(start + ((size_t)at << GRANULE_SHIFT)));
+        if (*granules != 0) {
+            return at;
+        }
+    }
+    return CHUNK_GRANULES;
+}
+
+/* They are in the order of their addresses. */
+static uint32_t next_kept(uint32_t first, uint32_t from, uint32_t *granules)
+{
+    invariant(first != 0);
+    for (unsigned i = 0; i < KEPT_CODES; i++) {
+        const uint32_t kept = load_acquire(&arena.runs[first].chunk.kept[i]);
+        *granules = size_code_granules(kept & CODE_MASK);
+        if (*granules != 0 && kept >> KEPT_SHIFT >= from) {
+            return kept >> KEPT_SHIFT;
+        }
+    }
+    return CHUNK_GRANULES;
+}
+
+uint32_t chunk_next(uint32_t first, uint32_t from, uint32_t *granules)
+{
+    const atomic_u32 *const has_kept = &arena.runs[first].chunk.has_kept;
+    if (load_acquire(has_kept) == 0) {
+        const uint32_t at = next_in_table(first, from, granules);
+        if (load_acquire(has_kept) == 0) {
+            return at;
+        }
+    }
+    return next_kept(first, from, granules);
+}
+
+/* Nobody allocates in a closed chunk: objects only get fewer. A code is kept before the table sends anybody there, and
+ * is dropped again where a free came first. `at` are the granules of n objects that may still live. */
+static void move_codes(struct run *chunk, const uint16_t *at, unsigned n)
+{
+    unsigned kept = 0;
+    invariant(n <= KEPT_CODES);
+    for (unsigned i = 0; i < n; i++) {
+        atomic_u8 *const place = size_code_at(arena_address(run_index(chunk)) + ((size_t)at[i] << GRANULE_SHIFT));
+        uint8_t code = load_plain(place);
+        invariant(code != CODE_KEPT);
+        store_release(&chunk->chunk.kept[kept], (uint32_t)at[i] << KEPT_SHIFT | code);
+        if (code != 0 && cas_seq_cst(place, &code, CODE_KEPT)) {
+            kept++;
+        } else {
+            store_relaxed(&chunk->chunk.kept[kept], 0);
+        }
+    }
+    store_seq_cst(&chunk->chunk.has_kept, 1);
+}
+
+/* Sampled objects are looked for in the table. */
+static void keep_codes(uint32_t first, const uint16_t *at, unsigned n)
+{
+    struct run *const chunk = &arena.runs[first];
+    char *const codes = (char *)(uintptr_t)size_code_at(arena_address(first));
+    const bool are_pages = CHUNK_GRANULES % os_page_bytes() == 0 && (uintptr_t)codes % os_page_bytes() == 0;
+    if (n > KEPT_CODES || owned_load(&chunk->life) != 0 || (!are_pages && !TSLAB_SIM)) {
+        return;
+    }
+    if (chunk_has_table(first)) {
+        move_codes(chunk, at, n);
+    }
+    if (are_pages) {
+        (void)os_purge(codes, CHUNK_GRANULES);
+    }
+}
+
 size_t chunk_purge(uint32_t first)
 {
     char *const start = arena_address(first);
-    const atomic_u64 *const codes = (const atomic_u64 *)(uintptr_t)size_code_at(start);
+    uint16_t objects[KEPT_CODES];
+    unsigned n = 0;
     size_t purged = 0, gap = 0; /* where the present gap between objects begins */
     invariant(unit_tag(first) == TAG_CHUNK);
     /* A code that is 0 was cleared by a free, and what its thread wrote to the object came before. */
-    for (size_t at = 0; at < CHUNK_GRANULES;) {
-        if (at % sizeof *codes == 0 && load_acquire(&codes[at / sizeof *codes]) == 0) {
-            at += sizeof *codes;
-            continue;
+    uint32_t granules = 0;
+    for (uint32_t at = 0; (at = chunk_next(first, at, &granules)) < CHUNK_GRANULES; n++) {
+        if (n < KEPT_CODES) {
+            objects[n] = (uint16_t)at;
         }
-        const uint32_t granules = size_code_granules(load_acquire(size_code_at(start + (at << GRANULE_SHIFT))));
-        if (granules != 0) {
-            purged += purge_gap(start + (gap << GRANULE_SHIFT), start + (at << GRANULE_SHIFT));
-            gap = at + granules;
-        }
-        at += granules == 0 ? 1 : granules;
+        purged += purge_gap(start + (gap << GRANULE_SHIFT), start + ((size_t)at << GRANULE_SHIFT));
+        gap = at += granules;
     }
     invariant(gap <= CHUNK_GRANULES);
+    keep_codes(first, objects, n);
     return purged + purge_gap(start + (gap << GRANULE_SHIFT), start + CHUNK_BYTES);
 }
 
-/* Adds the objects that start at eight granules, and their granules. Where all codes are below 128, bytes are counted
- * and added within the word (Warren, Hacker's Delight, 5-1 and 6-1). */
-static void count_codes(uint64_t codes, uint64_t *objects, uint64_t *granules)
+/* Adds the objects that start at eight granules, from p on, and their granules. Where all codes are below 128, bytes
+ * are counted and added within the word (Warren, Hacker's Delight, 5-1 and 6-1). */
+static void count_codes(const char *p, uint64_t codes, uint64_t *objects, uint64_t *granules)
 {
     const uint64_t ones = 0x0101010101010101, tops = ones << 7, halves = 0x00ff00ff00ff00ff;
     if (likely((codes & tops) == 0)) {
@@ -316,9 +446,21 @@ static void count_codes(uint64_t codes, uint64_t *objects, uint64_t *granules)
         *granules += pairs * 0x0001000100010001 >> 48;
         return;
     }
-    for (; codes != 0; codes >>= 8) {
-        *objects += (codes & UINT8_MAX) != 0;
-        *granules += size_code_granules(codes & UINT8_MAX);
+    for (; codes != 0; codes >>= 8, p += GRANULE_BYTES) {
+        const unsigned code = (codes & CODE_MASK) == CODE_KEPT ? chunk_code(p) : codes & CODE_MASK;
+        *objects += code != 0;
+        *granules += size_code_granules(code);
+    }
+}
+
+static void count_in_table(const char *start, uint64_t *objects, uint64_t *granules)
+{
+    const atomic_u64 *const codes = (const atomic_u64 *)(uintptr_t)size_code_at(start);
+    for (size_t i = 0; i < CHUNK_GRANULES / sizeof *codes; i++) {
+        const uint64_t eight = load_plain(&codes[i]);
+        if (eight != 0) { /* most are 0 in a chunk that served little */
+            count_codes(start + i * sizeof *codes * GRANULE_BYTES, eight, objects, granules);
+        }
     }
 }
 
@@ -326,11 +468,15 @@ uint32_t chunk_count(uint32_t first, size_t *bytes)
 {
     invariant(first != 0); /* a report may not read plain words of the run */
     uint64_t objects = 0, granules = 0;
-    const atomic_u64 *const codes = (const atomic_u64 *)(uintptr_t)size_code_at(arena_address(first));
-    for (unsigned i = 0; i < CHUNK_GRANULES / sizeof *codes; i++) {
-        const uint64_t eight = load_plain(&codes[i]);
-        if (eight != 0) { /* most are 0 in a chunk that served little */
-            count_codes(eight, &objects, &granules);
+    if (chunk_has_table(first)) {
+        count_in_table(arena_address(first), &objects, &granules);
+    }
+    if (!chunk_has_table(first)) { /* from the start, or by now */
+        uint32_t one;
+        objects = granules = 0;
+        for (uint32_t at = 0; (at = next_kept(first, at, &one)) < CHUNK_GRANULES; at += one) {
+            objects++;
+            granules += one;
         }
     }
     invariant(objects <= granules);
@@ -343,6 +489,19 @@ uint32_t chunk_granules(uint32_t first)
     size_t bytes;
     (void)chunk_count(first, &bytes);
     return (uint32_t)(bytes >> GRANULE_SHIFT);
+}
+
+void chunk_end_objects(uint32_t first)
+{
+    invariant(unit_tag(first) == TAG_CHUNK && load_plain(&arena.runs[first].chunk.filler) == NULL);
+    atomic_u64 *const codes = (atomic_u64 *)(uintptr_t)size_code_at(arena_address(first));
+    /* Where the codes moved, the table's pages are mostly gone. */
+    for (size_t i = 0; i < CHUNK_GRANULES / sizeof *codes; i++) {
+        if (load_plain(&codes[i]) != 0) {
+            store_plain(&codes[i], 0);
+        }
+    }
+    live_bits_forget(arena_address(first), CHUNK_BYTES);
 }
 
 void chunk_reset(struct cursor *cursor)

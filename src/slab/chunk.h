@@ -14,6 +14,10 @@
  * is CHUNK_OPEN less the granules that other threads freed. Once it is closed, which is before the holder leaves,
  * `live` is the granules of the objects in it. The thread that brings it to 0 owns the chunk.
  *
+ * Where few objects are left in a closed chunk, the purger moves their codes to the descriptor (`kept`), and the
+ * table's page goes. CODE_KEPT in the table sends whoever frees the object there, and 0 does so once all have been
+ * moved.
+ *
  * `full` of the descriptor tells how many granules were filled; 0: the chunk is open. The pages that the cursor reaches
  * are noted (pages.h) when it leaves the chunk, moves back or starts anew in it.
  *
@@ -40,7 +44,10 @@ enum {
     CHUNK_ALIGN_MOST = 4096,
 };
 
-_Static_assert(CHUNK_OBJECT_MOST <= CODE_EXACT_BYTES + (255 - CODE_EXACT) * CODE_STEP_BYTES, "a code is a byte");
+enum { CODE_KEPT = 255, CODE_MASK = 255, KEPT_SHIFT = 8 };
+
+_Static_assert(CHUNK_OBJECT_MOST <= CODE_EXACT_BYTES + (CODE_KEPT - 1 - CODE_EXACT) * CODE_STEP_BYTES,
+               "a code is a byte, and none is CODE_KEPT");
 
 /* Where a holder fills a chunk. Positions are addresses / GRANULE_BYTES. */
 struct cursor {
@@ -185,6 +192,13 @@ always_inline uint32_t chunk_free_full(const struct hold *hold, void *p)
  * and must recycle it. A fork may come between the two writes, so the caller notes the chunk first (thread.h). */
 bool chunk_free_other(void *p);
 
+/* The code of the object that starts at p, which lies in a chunk. 0: none does. */
+unsigned chunk_code(const void *p);
+
+/* The first object in a chunk from a granule on: returns where it starts, counted from the chunk's start, and sets its
+ * granules. CHUNK_GRANULES: there is none. Exact as chunk_count. */
+uint32_t chunk_next(uint32_t first, uint32_t from, uint32_t *granules);
+
 /* The usable size of the object at p. Ends the program when no object starts there. */
 size_t chunk_usable(const void *p);
 
@@ -198,9 +212,15 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size);
 bool chunk_pin(uint32_t first);
 bool chunk_unpin(uint32_t first);
 
-/* Gives back the pages of a pinned chunk on which no object lives: in a closed chunk none ever will. Returns the bytes
- * given back. */
+/* Gives back the pages of a pinned chunk on which no object lives: in a closed chunk none ever will. Moves the codes to
+ * the descriptor where they are few, and gives back those of the table. Returns the bytes given back, without these. */
 size_t chunk_purge(uint32_t first);
+
+/* Whether the table has the codes of a chunk. If not, they are in its descriptor. */
+static inline bool chunk_has_table(uint32_t first)
+{
+    return load_acquire(&arena.runs[first].chunk.has_kept) == 0;
+}
 
 /* Makes a run from the depot, of CHUNK_UNITS, the chunk of a cursor that has none. */
 void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch);
@@ -240,6 +260,9 @@ void chunk_recount_full(uint32_t first);
 /* Counts the objects in a chunk by their codes. *bytes receives the bytes that they occupy. Exact, except for objects
  * that other threads allocate and free meanwhile. They must not recycle the chunk. */
 uint32_t chunk_count(uint32_t first, size_t *bytes);
+
+/* Ends all objects in a full or closed chunk that nobody else reaches. */
+void chunk_end_objects(uint32_t first);
 
 /* The granules that the objects in a chunk occupy, counted in the same way. */
 uint32_t chunk_granules(uint32_t first);

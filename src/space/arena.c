@@ -65,7 +65,7 @@ static size_t table_align(void)
 /* The bytes of addresses that an arena of this many units needs, with a page between the tables and at both ends. */
 static size_t window_bytes(size_t units)
 {
-    size_t bytes = (units << UNIT_SHIFT) + (size_t)(2 * (TABLES + 2)) * table_align();
+    size_t bytes = ((units + CHUNK_UNITS) << UNIT_SHIFT) + (size_t)(2 * (TABLES + 2)) * table_align();
     for (unsigned t = 0; t < TABLES; t++) {
         bytes += units * arena_tables[t].unit_bytes;
     }
@@ -83,6 +83,7 @@ static void lay_out(uintptr_t start, size_t units)
         counter_set(&arena_tables[t].mapped_bytes, 0);
         at = round_up(at + units * arena_tables[t].unit_bytes, align) + align;
     }
+    at = round_up(at, CHUNK_UNITS * UNIT_BYTES); /* so that the codes of a chunk are whole pages */
     at += align - UNIT_BYTES; /* unit 1, the first that is handed out, starts a page, whatever the size of pages */
     arena.base = at;
     arena.units = (struct unit *)arena_tables[TABLE_TAGS].start;

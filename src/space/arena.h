@@ -45,6 +45,9 @@ enum {
     TAG_CHUNK = 2 << 8,
     TAG_NEVER = 0xffffff00u /* class 0; no unit has it */
 };
+
+enum { KEPT_CODES = 2 * BITMAP_WORDS - 4 }; /* as many as find room in place of a bitmap */
+
 enum {
     AFFINITY_SHIFT = 8,
     AFFINITY_PROCESS = 2,
@@ -122,6 +125,8 @@ struct run {
         struct {
             _Atomic(struct hold *) filler; /* full chunk: the hold that filled it (chunk.h); else NULL */
             atomic_u32 unfreed;            /* granules that the threads of this hold allocated and did not free */
+            atomic_u32 has_kept;           /* 1: `kept` has the codes of its objects, and the table has none */
+            atomic_u32 kept[KEPT_CODES];   /* granule << 8 | code; 0: none */
         } chunk;
     };
 };

@@ -298,12 +298,12 @@ static uint64_t verify_codes(uint32_t first, uint64_t passed)
 {
     uint64_t sum = 0, end = 0;
     for (uint64_t at = 0; at < CHUNK_GRANULES; at++) {
-        const unsigned code = load_plain(size_code_at(arena_address(first) + (at << GRANULE_SHIFT)));
-        if (code != 0) {
+        const uint32_t granules = size_code_granules(code_at(arena_address(first) + (at << GRANULE_SHIFT)));
+        if (granules != 0) {
             invariant(at >= end);
-            end = at + size_code_granules(code);
+            end = at + granules;
             invariant(end <= passed);
-            sum += size_code_granules(code);
+            sum += granules;
         }
     }
     return sum;
@@ -518,7 +518,7 @@ static size_t verify_objects_of_chunk(uint32_t first)
     const char *const start = arena_address(first);
     size_t lost = 0;
     for (size_t at = 0; at < CHUNK_BYTES; at += GRANULE_BYTES) {
-        const bool code = load_plain(size_code_at(start + at)) != 0, lives = live_bits_have(start + at);
+        const bool code = code_at(start + at) != 0, lives = live_bits_have(start + at);
         invariant(code || !lives);
         lost += code && !lives;
     }

@@ -67,4 +67,23 @@ void verify_accounts(void);
  * what lives: elsewhere all that is neither in the bitmap nor cached is taken to live, and nothing is said of codes. */
 size_t verify_whole(void);
 
+/* The code of the object that starts at p, which lies in a chunk: chunk_code by plain loads, so that asking is no step
+ * of the simulation. */
+static inline unsigned code_at(const void *p)
+{
+    const struct run *const chunk = &arena.runs[arena.units[arena_unit(p)].first];
+    const unsigned code = load_plain(size_code_at(p));
+    const size_t granule = (size_t)((const char *)p - arena_address(run_index(chunk))) >> GRANULE_SHIFT;
+    if (code != CODE_KEPT && (code != 0 || load_plain(&chunk->chunk.has_kept) == 0)) {
+        return code;
+    }
+    for (unsigned i = 0; i < KEPT_CODES; i++) {
+        const uint32_t kept = load_plain(&chunk->chunk.kept[i]);
+        if (kept != 0 && kept >> KEPT_SHIFT == granule) {
+            return kept & CODE_MASK;
+        }
+    }
+    return 0;
+}
+
 #endif

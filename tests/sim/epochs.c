@@ -12,6 +12,7 @@
 #include "space/live_bits.h"
 #include "space/trap.h"
 #include "system.h"
+#include "verify.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -750,12 +751,12 @@ static const char *check_chunk(uint32_t unit, const struct epoch *epoch, bool fi
     const char *const start = arena_address(unit);
     for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && !o->leaves && arena_unit(o->address) - unit < CHUNK_UNITS &&
-            load_plain(size_code_at(o->address)) != size_code_of_size(o->bytes)) {
+            code_at(o->address) != size_code_of_size(o->bytes)) {
             return WRONG("object %p has no code", o->address);
         }
     }
     for (const char *at = start; at < start + CHUNK_BYTES; at += GRANULE_BYTES) {
-        *lost += load_plain(size_code_at(at)) != 0 && object_at(at) == NULL;
+        *lost += code_at(at) != 0 && object_at(at) == NULL;
     }
     return is_linked(epoch, unit) != filled ? NULL : WRONG("chunk %u is linked, and being filled", unit);
 }

@@ -156,7 +156,7 @@ static void check_object(const struct object *o)
     if (tag_class(tag) != tag_class(o->tag) || (tag_class(tag) == CLASS_NONE && tag != o->tag)) {
         sim_fail("object %p has lost its tag", p);
     }
-    if (o->tag == TAG_CHUNK && load_plain(size_code_at(p)) != size_code_of_size(o->bytes)) {
+    if (o->tag == TAG_CHUNK && code_at(p) != size_code_of_size(o->bytes)) {
         sim_fail("object %p has lost its code", p);
     }
     const struct run *run = &arena.runs[unit];

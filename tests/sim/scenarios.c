@@ -222,6 +222,7 @@ const struct scenario scenarios[] = {
     { "holes", "fork beside a purge", { "a2>1 a2>2 e", DIRECT }, { "k f a2 e", "f", "h f" }, 2, 3 },
     { "holes", "trim beside trim", { FOUR_IN_2, MAGAZINES }, { "f t", "f t", "t" }, 2, 3 },
     { "holes", "a closed chunk beside its last frees", { "O E a2>0 a2>1 L C", DIRECT }, { "f", "f", "h" }, 3, 4 },
+    { "holes", "a closed chunk of which an object stays", { "O E a2>0 a2 a2>0 L C", DIRECT }, { "f", "f", "h h" }, 2, 3 },
     { "holes", "a closed chunk, and its next life", { "O E a2>0 a2>1 L C", DIRECT }, { "f", "f O1 E1 a2 L1 f C1", "h" }, 2, 3 },
     { "holes", "slabs of an epoch that closes", { "O S2>0 S2>1 S2>1", DIRECT }, { "f", "C f f", "h" }, 2, 3 },
     { "holes", "slabs of an epoch that is released", { "O @0 S2 S2 S2 f", DIRECT }, { "R", "h" }, 4, 6 },

@@ -22,6 +22,7 @@
 #include "thread/overflow.h"
 #include "thread/resting.h"
 #include "thread/sampling.h"
+#include "verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -417,7 +418,7 @@ bool flight_has_landed(const struct flight *flight)
     if (flight->word != NULL) {
         return (load_plain(flight->word) & flight->mask) != 0;
     }
-    return flight->frees->tag == TAG_CHUNK ? load_plain(size_code_at(p)) == 0
+    return flight->frees->tag == TAG_CHUNK ? code_at(p) == 0
                                            : load_plain(&arena.units[arena_unit(p)].tag) != flight->frees->tag;
 }
 
