@@ -366,7 +366,8 @@ static void add_records(struct accounts *accounts)
     for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
         heaps += sizeof *heap;
     }
-    accounts->tray_records = none_of(min_size(trays, bytes));
+    accounts->tray_records.bytes = min_size(trays, bytes);
+    accounts->tray_records.untouched_bytes = min_size(counter_get(&tray_gone_bytes), accounts->tray_records.bytes);
     accounts->thread_records = none_of(min_size(threads, bytes - accounts->tray_records.bytes));
     accounts->heap_records =
         none_of(min_size(heaps, bytes - accounts->tray_records.bytes - accounts->thread_records.bytes));

@@ -25,7 +25,7 @@ enum {
     LIMIT(MIDDLE_MAX,                    16384,        32832), /* bytes of the largest slot in an epoch */
     LIMIT(SHARED_LINES_BELOW,            16385,           64), /* bytes of slots that no heap but their home may keep */
     LIMIT(TRAY_FIRST,                        2,            4), /* places of the shortest tray */
-    LIMIT(TRAY_MOST,                         4,          512), /* places of the longest tray */
+    LIMIT(TRAY_MOST,                         4,          509), /* places of the longest tray, which is a page */
     LIMIT(MIXED_FROM,                        4,           32), /* slots that tell whether those of several slabs mix */
     LIMIT(HOT_RUNS,                          2,           16), /* hot runs that a heap keeps */
     LIMIT(HOT_RUN_UNITS,                     3,          128), /* units of the longest hot run */

@@ -1,5 +1,5 @@
-/* Memory for the engine's own records: epochs, holds, lists, heaps and threads. It is zeroed, never given back, and
- * apart from all user memory. */
+/* Memory for the engine's own records: epochs, holds, lists, heaps and threads. It is zeroed, never given back but by
+ * the page, and apart from all user memory. */
 #ifndef TSLAB_COMMON_METADATA_H
 #define TSLAB_COMMON_METADATA_H
 

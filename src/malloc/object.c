@@ -403,6 +403,7 @@ size_t object_trim(void)
     size_t records = 0;
     while (epoch_purge_idle(&records)) {
     }
+    records += tray_purge();
     const size_t bytes = records + holes_purge_all() + reclaim_all();
     laws_at_moment(MOMENT_TRIMMED, thread, 0);
     ending_unlock_gate(thread);

@@ -75,6 +75,13 @@ static bool purge_records(bool first)
     return epoch_purge_idle(&purged);
 }
 
+static bool purge_trays(bool first)
+{
+    invariant(first);
+    (void)tray_purge();
+    return false;
+}
+
 bool keeper_look(bool sweeps)
 {
     bool left = false;
@@ -96,6 +103,7 @@ bool keeper_look(bool sweeps)
     if (sweeps) {
         repeat(sweep_some);
         repeat(purge_records);
+        repeat(purge_trays);
     }
     return left || (counter_get(&depot.units[RUN_DIRTY]) != 0 && !reclaim_is_refused());
 }

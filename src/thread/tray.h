@@ -5,8 +5,11 @@
  * The slots of a tray have the numbers from 1 on. Place 0 holds no slot and is NULL, so that the slot that came in last
  * can be looked at without a test whether there is one.
  *
- * Trays come from a pool, in lengths of powers of two, and go back to it. The pool's memory stays in the process
- * (metadata.h). A full tray changes hands by its pointer: from a magazine to the exchange, and back.
+ * Trays come from a pool, in lengths of powers of two, and go back to it. A full tray changes hands by its pointer:
+ * from a magazine to the exchange, and back.
+ *
+ * The longest trays are pages, and most of the memory where many small slots wait. Those in the pool lie in a list of
+ * books: trays whose places are other free trays. So a free page holds nothing, and the system may have it.
  *
  * Threads: any, in a gate. A tray belongs to one owner. */
 #ifndef TSLAB_THREAD_TRAY_H
@@ -35,12 +38,17 @@ static inline struct tray *tray_of(void **places)
     return (struct tray *)places - 1;
 }
 
-extern atomic_size_t tray_bytes; /* the bytes of all trays ever made */
+extern atomic_size_t tray_bytes;      /* the bytes of all trays ever made, */
+extern atomic_size_t tray_gone_bytes; /* and of those that have no pages */
 
 /* An empty tray of at least this length, at most TRAY_MOST. NULL: no memory. */
 struct tray *tray_take(unsigned length);
 
 /* Puts a tray back into the pool. */
 void tray_put(struct tray *tray);
+
+/* Gives back the pages of trays in the pool. Returns their bytes. One thread at a time, in a gate or with the keeper's
+ * lock. */
+size_t tray_purge(void);
 
 #endif
