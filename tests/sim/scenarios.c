@@ -226,7 +226,7 @@ const struct scenario scenarios[] = {
     { "holes", "a closed chunk, and its next life", { "O E a2>0 a2>1 L C", DIRECT }, { "f", "f O1 E1 a2 L1 f C1", "h" }, 2, 3 },
     { "holes", "slabs of an epoch that closes", { "O S2>0 S2>1 S2>1", DIRECT }, { "f", "C f f", "h" }, 2, 3 },
     { "holes", "slabs of an epoch that is released", { "O @0 S2 S2 S2 f", DIRECT }, { "R", "h" }, 4, 6 },
-    { "holes", "chunks of an epoch that is released", { "O @0 E a2 a2 a2 a2 a2 a2 f L", DIRECT }, { "R", "h" }, 4, 6 },
+    { "holes", "chunks of an epoch that is released", { "O @0 E a2 a2 a2 a2 a2 a2 f L", DIRECT }, { "R", "h" }, 3, 6 },
     { "holes", "who survives is told meanwhile", { "N @0 S2 S2 S2 f", DIRECT }, { "C f f", "h" }, 3, 5 },
     { "holes", "closed with reclaim", { "O @0 S2 S2 S2 f", DIRECT }, { "c f f", "h" }, 3, 5 },
 
