@@ -83,7 +83,7 @@ static void lay_out(uintptr_t start, size_t units)
         counter_set(&arena_tables[t].mapped_bytes, 0);
         at = round_up(at + units * arena_tables[t].unit_bytes, align) + align;
     }
-    at = round_up(at, CHUNK_UNITS * UNIT_BYTES); /* so that the codes of a chunk are whole pages */
+    at = round_up(at, (size_t)CHUNK_UNITS * UNIT_BYTES); /* so that the codes of a chunk are whole pages */
     at += align - UNIT_BYTES; /* unit 1, the first that is handed out, starts a page, whatever the size of pages */
     arena.base = at;
     arena.units = (struct unit *)arena_tables[TABLE_TAGS].start;

@@ -321,7 +321,7 @@ static void put_back(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     invariant(counter_get(&depot.purging_units) >= n);
     counter_sub(&depot.purging_units, n);
-    counter_add(&depot.put_backs, 1);
+    counter_add(&depot_usage.put_backs, 1);
     run_unmark(first);
     (void)run_join(first, n, kind, since_ms);
     depot_unlock();
@@ -392,7 +392,7 @@ bool depot_could_merge(uint64_t put_backs)
     depot_lock(); /* what a purger has put back, it counted before it released the lock */
     const size_t unpurged = counter_get(&depot.units[RUN_DIRTY]) + counter_get(&depot.units[RUN_STUCK]);
     const bool could =
-        unpurged != 0 || counter_get(&depot.purging_units) != 0 || counter_get(&depot.put_backs) != put_backs;
+        unpurged != 0 || counter_get(&depot.purging_units) != 0 || counter_get(&depot_usage.put_backs) != put_backs;
     depot_unlock();
     return could;
 }

@@ -231,7 +231,7 @@ void run_lose(uint32_t first, uint32_t n)
 {
     run_hide(first, n);
     arena.runs[first].kind = RUN_USED;
-    counter_add(&depot.lost_units, n);
+    counter_add(&depot_usage.lost_units, n);
 }
 
 uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)

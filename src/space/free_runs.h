@@ -36,10 +36,8 @@ struct depot {
     _Alignas(CACHE_LINE) atomic_size_t units[RUN_KINDS];
     atomic_u64 oldest_ms;        /* the time since which the oldest dirty run waits; UINT64_MAX: there is none */
     atomic_u64 fresh_units;      /* total units handed out without pages: each of their pages costs a fault */
-    atomic_size_t lost_units;    /* units of absent runs whose addresses have another mapping by now */
     atomic_size_t short_units;   /* used units in runs of at most HUGE_RUN_UNITS */
     atomic_size_t purging_units; /* used units that purgers have taken out and will put back */
-    atomic_u64 put_backs;        /* total runs that purgers put back */
     /* Under the lock. */
     struct run_list aged; /* dirty runs, oldest first */
     struct run_list with_tables;
@@ -54,6 +52,8 @@ struct depot_usage {
     _Alignas(CACHE_LINE) atomic_size_t slot_bytes; /* the bytes of all slots, */
     atomic_size_t out_bytes;   /* and of those that are not in their slab. Heaps count late (heap.h) */
     atomic_size_t noted_units; /* the units in use when depot.use noted them last. Written under the lock */
+    atomic_size_t lost_units;  /* units of absent runs whose addresses have another mapping by now. Likewise */
+    atomic_u64 put_backs;      /* total runs that purgers put back. Likewise */
     atomic_u64 emptied_units;  /* total units that became empty, with their pages. Written under the lock */
     atomic_size_t gone_pages;  /* of all runs in use. Any thread writes it */
 };

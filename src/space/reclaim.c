@@ -392,7 +392,7 @@ static noinline uint32_t alloc_after_purge(uint32_t n, uint32_t align, uint64_t 
 
 uint32_t run_alloc(uint32_t n, uint32_t align, bool *clean)
 {
-    const uint64_t put_backs = counter_get(&depot.put_backs);
+    const uint64_t put_backs = counter_get(&depot_usage.put_backs);
     invariant(n != 0 && is_power_of_two(align));
     const uint32_t first = depot_take(n, align, clean);
     return likely(first != 0) ? first : alloc_after_purge(n, align, put_backs, clean);
@@ -400,7 +400,7 @@ uint32_t run_alloc(uint32_t n, uint32_t align, bool *clean)
 
 uint32_t run_alloc_to_fill(uint32_t n, bool *clean)
 {
-    const uint64_t put_backs = counter_get(&depot.put_backs);
+    const uint64_t put_backs = counter_get(&depot_usage.put_backs);
     const uint32_t first = depot_take_to_fill(n, clean);
     return likely(first != 0) ? first : alloc_after_purge(n, 1, put_backs, clean);
 }

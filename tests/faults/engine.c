@@ -438,7 +438,7 @@ static void leave_for_good(const void *argument)
         CHECK(objects_again[i] + BYTES / 2 <= first + BYTES / 2 || objects_again[i] >= first + BYTES / 2 + page);
         memset(objects_again[i], 1, BYTES / 2);
     }
-    CHECK(first[BYTES / 2] == 0x55 && counter_get(&depot.lost_units) > 0);
+    CHECK(first[BYTES / 2] == 0x55 && counter_get(&depot_usage.lost_units) > 0);
     for (size_t i = 0; i < COUNT_OF(objects_again); i++) {
         tslab_free(objects_again[i]);
     }

@@ -250,7 +250,7 @@ static void check_at_rest(struct tslab_stats *stats)
     equal("bytes of large objects", stats->large_bytes, tally.run_bytes);
     equal("allocations that were not freed", stats->allocations - stats->frees, tally.objects);
     /* Every unit is in use or in the depot, dirty or clean. */
-    size_t all = 1 + counter_get(&depot.lost_units);
+    size_t all = 1 + counter_get(&depot_usage.lost_units);
     for (unsigned kind = 0; kind < RUN_KINDS; kind++) {
         all += counter_get(&depot.units[kind]);
     }

@@ -258,7 +258,7 @@ static void a_lost_target_is_a_gap(const void *argument)
     begin(lose);
     unsigned char *const block = block_of(4 * MIB, 1);
     CHECK(pattern_holds(keep(tslab_realloc(block, 16 * MIB)), 4 * MIB, 1) && moves == 1);
-    CHECK(counter_get(&depot.lost_units) == 16 * MIB / UNIT_BYTES);
+    CHECK(counter_get(&depot_usage.lost_units) == 16 * MIB / UNIT_BYTES);
     for (unsigned i = 0; i < 8; i++) {
         unsigned char *const other = keep(tslab_calloc(1, 8 * MIB));
         CHECK(all_zero(other, 8 * MIB));
