@@ -13,14 +13,12 @@
 enum {
     GROWTH_UNITS = (1 << 20) / UNIT_BYTES, /* the least growth after which a sweep begins */
     GROWTH_SHIFT = 5,                      /* the growth, as a fraction of the units in use, after which it begins */
-    LOOK_SHIFT = 10, /* a sweep looks at one more slab for so many bytes of slots that went back meanwhile, */
-    GROWN_UNITS = 4, /* and does one more step for each fresh unit that was taken, up to so many */
+    LOOK_SHIFT = 10, /* a sweep looks at one more slab for so many bytes of slots that went back meanwhile */
 };
 
 /* The state of the sweep. It is written under the lock. Any thread may read the atomic fields. */
 static struct {
     struct lock lock;
-    atomic_u64 paid_units;  /* depot.fresh_units at the last step */
     atomic_u64 fresh_units; /* depot.fresh_units when the last sweep began */
     atomic_size_t out_most; /* the most of depot_usage.out_bytes since then */
     atomic_size_t out_last; /* what it was at the end of the last operation */
@@ -186,10 +184,7 @@ void holes_tick(void)
         sweep_begin(false);
     }
     trace_sweep(sweep.each_page);
-    const uint64_t fresh = counter_get(&depot.fresh_units), grown = fresh - load_plain(&sweep.paid_units);
-    store_plain(&sweep.paid_units, fresh);
-    const size_t times = 1 + min_size(grown, GROWN_UNITS);
-    (void)sweep_step(times * SWEEP_STEP_SLABS + (out < last ? (last - out) >> LOOK_SHIFT : 0));
+    (void)sweep_step(SWEEP_STEP_SLABS + (out < last ? (last - out) >> LOOK_SHIFT : 0));
     lock_release(&sweep.lock);
 }
 

@@ -6,7 +6,7 @@
 
 enum {
     FORGET_WINDOWS = 4, /* a window that began so long before another tells nothing about it */
-    LITTLE_SHIFT = 5,   /* this fraction of the peak may be unfit before less waits */
+    LITTLE_SHIFT = 5,   /* this fraction of the peak is a little */
 };
 
 static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms)

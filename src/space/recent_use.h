@@ -35,7 +35,7 @@ struct recent_use {
     atomic_size_t reuse;
     atomic_size_t reuse_sum;
     atomic_size_t below_peak; /* by how many units the use is lower than its peak */
-    atomic_size_t unfit;      /* unfit_sum, beyond what was missed and a little: by so much less may wait */
+    atomic_size_t unfit;      /* unfit_sum, beyond what was missed and a little */
 };
 
 /* So many units are in use now. */

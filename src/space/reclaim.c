@@ -62,8 +62,7 @@ size_t reclaim_waiting_units(void)
 {
     const size_t most = limit_presses() ? 0 : option_get(OPTION_RETAIN_LIMIT_BYTES) >> UNIT_SHIFT;
     const size_t used = depot_in_use(), noted = load_plain(&depot_usage.noted_units);
-    const size_t peak = load_plain(&depot.use.below_peak) + noted, filled = used + load_plain(&depot.use.unfit);
-    const size_t below = peak > filled ? peak - filled : 0;
+    const size_t peak = load_plain(&depot.use.below_peak) + noted, below = peak > used ? peak - used : 0;
     const size_t missed = min_size(load_plain(&depot.use.missed), used >> MISSED_SHIFT);
     const size_t share = max_size(used >> BESIDES_SHIFT, missed);
     const size_t besides = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, share);
