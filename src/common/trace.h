@@ -55,7 +55,7 @@ static inline void trace_in_child(void)
 /* The probes of OpenTelemetry, for profilers of its contract: an object was sampled, with the bytes that it stands for,
  * and such an object is freed. The kernel counts in a semaphore who listens. The functions have their arguments in the
  * registers of a call, where such profilers look for them. */
-#define SEMAPHORE __attribute__((section(".probes"), visibility("hidden"))) atomic_u16
+#define SEMAPHORE __attribute__((section(".probes"))) atomic_u16
 extern SEMAPHORE otel_memory_alloc_semaphore, otel_memory_free_semaphore;
 
 void trace_otel_alloc(const void *p, uint64_t bytes, uint64_t weighted_bytes);

@@ -7,7 +7,8 @@
 #include "os/lock.h"
 #include "os/os.h"
 
-atomic_size_t tray_bytes, tray_gone_bytes;
+atomic_size_t tray_bytes;
+atomic_size_t tray_gone_bytes;
 
 /* Trays made ahead of use, at most: a part of all trays, and this many bytes. */
 enum { TRAY_KINDS = 8, AHEAD_SHIFT = 3, AHEAD_BYTES = 32 * 1024, TRAY_PAGE = 4096 };
