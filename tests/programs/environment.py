@@ -130,6 +130,7 @@ def setuid(runner):
         "TSLAB_STATS_SIGNAL": "USR2",
         "TSLAB_EXPORT": "1",
         "TSLAB_PROFILE": "1M,/nowhere/y",
+        "TSLAB_BLACKBOX": "/nowhere/z",
         "TSLAB_NONSENSE": "1",
         "TSLAB_ARENA_BYTES": "64G",
         "TSLAB_EPOCH_POLICY": "per-request",
