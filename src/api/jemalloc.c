@@ -145,14 +145,16 @@ static atomic_u64 jemalloc_published[FIGURE_WORDS];
 static atomic_u64 jemalloc_epochs_begun;
 static struct lock jemalloc_publishing = LOCK_INIT(RANK_LABELS);
 
-/* The bytes of the objects in chunks. Only a program that uses epochs has some. */
-static uint64_t live_in_chunks(void)
+/* The bytes of the objects in chunks, and of the chunks that have codes in the side table. Only a program that uses
+ * epochs has some. */
+static uint64_t live_in_chunks(uint64_t *coded_bytes)
 {
     uint64_t bytes = 0;
     for (struct census_run run = { .first = 0 }; census_next(&run);) {
         size_t live = 0;
         if (run.kind == CENSUS_CHUNK) {
             (void)chunk_count(run.first, &live);
+            *coded_bytes += chunk_has_table(run.first) ? CHUNK_BYTES : 0;
         }
         invariant(live <= CHUNK_BYTES);
         bytes += live;
@@ -161,14 +163,14 @@ static uint64_t live_in_chunks(void)
 }
 
 /* The engine's records, and what is written of the side tables: the entries of units in use, or dirty. Of a large run
- * only the first descriptor is, and chunks alone have codes. */
-static uint64_t metadata_written(const struct total_figures *totals)
+ * only the first descriptor is. */
+static uint64_t metadata_written(const struct total_figures *totals, uint64_t coded_bytes)
 {
     const uint64_t used = totals->slab_bytes + totals->chunk_bytes + totals->dirty_bytes;
     const uint64_t entries = arena_tables[TABLE_TAGS].unit_bytes + arena_tables[TABLE_PAGES].unit_bytes;
     return totals->metadata_bytes + (((used + totals->large_bytes) >> UNIT_SHIFT) * entries) +
            (used >> UNIT_SHIFT) * arena_tables[TABLE_RUNS].unit_bytes +
-           (totals->chunk_bytes >> UNIT_SHIFT) * arena_tables[TABLE_CODES].unit_bytes;
+           (coded_bytes >> UNIT_SHIFT) * arena_tables[TABLE_CODES].unit_bytes;
 }
 
 static void take_class(void *figures, unsigned class, const struct class_figures *counted)
@@ -187,9 +189,11 @@ static void take_figures(struct jemalloc_figures *figures)
     const uint64_t used = totals.slab_bytes + totals.chunk_bytes + totals.large_bytes;
     const uint64_t gone = load_relaxed(&depot_usage.gone_pages) * page;
     figures->large = totals.large_bytes;
-    figures->allocated = totals.live_bytes + totals.large_bytes + (totals.chunk_bytes == 0 ? 0 : live_in_chunks());
+    uint64_t coded = 0;
+    figures->allocated =
+        totals.live_bytes + totals.large_bytes + (totals.chunk_bytes == 0 ? 0 : live_in_chunks(&coded));
     figures->active = round_up(max_size(not_below_zero(used, gone), figures->allocated), page);
-    figures->metadata = round_up(metadata_written(&totals), page);
+    figures->metadata = round_up(metadata_written(&totals, coded), page);
     figures->resident = max_size(limit_footprint() << UNIT_SHIFT, figures->active) + figures->metadata;
     figures->mapped = max_size(used, figures->active) + figures->metadata;
     figures->retained = totals.clean_bytes;
@@ -407,7 +411,8 @@ static size_t ctl_match(const char *pattern, const char *name, size_t *mib)
     }
 }
 
-/* The place of a mib. False: there is none, or not so many arenas or bins. */
+/* Finds the key that a mib names, and its arena and bin. False: no key has this mib, or it numbers an arena or a bin
+ * that is not there. */
 static bool ctl_find(const size_t *mib, size_t depth, struct ctl_place *at)
 {
     if (depth == 0 || mib[0] >= CTL_KEYS || !heap_serves_malloc) {

@@ -199,7 +199,7 @@
     X(clean_runs, RETAINED, "empty memory without pages: purged, or never used")                                      \
     X(moving_runs, RETAINED,                                                                                          \
       "memory between two uses: a purger works on it, or a thread has just taken it or is about to put it back. "     \
-      "0 while nothing runs; in a black box, also what there was no time to look at")                                                                                         \
+      "0 while nothing runs; in a black box, also what there was no time to look at") \
     X(unopened_units, RETAINED, "mapped at the start, and not needed yet")                                            \
     X(tag_table, METADATA, "the side table of tags")                                                                  \
     X(run_table, METADATA, "the side table of descriptors, with the bitmaps of slabs")                                \

@@ -24,7 +24,7 @@ int os_open_to_read(const char *path);
 size_t os_read_at(int fd, uint64_t offset, void *buffer, size_t bytes);
 size_t os_read_again(int fd, char *buffer, size_t bytes);
 
-/* Writes a file of the kernel's, but not much more than so many bytes of it, to a descriptor. False when it could
+/* Copies a file of the kernel's to a descriptor, and stops after a read that reaches `most` bytes. False when it could
  * not. */
 bool os_copy_file(const char *path, int fd, uint64_t most);
 

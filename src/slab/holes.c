@@ -183,7 +183,7 @@ void holes_tick(void)
     if (load_plain(&sweep.is_on) == 0 && sweep_is_due(out)) {
         sweep_begin(false);
     }
-    trace_sweep(sweep.each_page);
+    trace_sweep(os_page_bytes());
     (void)sweep_step(SWEEP_STEP_SLABS + (out < last ? (last - out) >> LOOK_SHIFT : 0));
     lock_release(&sweep.lock);
 }

@@ -596,6 +596,7 @@ static void pay_for_growth(struct heap *heap)
     if (likely(fresh - heap->paid_units < PAID_UNITS)) {
         return;
     }
+    invariant(heap->gate->is_inside && fresh > heap->paid_units);
     heap->paid_units = fresh;
     hot_runs_flush(&heap->hot);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {

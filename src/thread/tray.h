@@ -47,8 +47,7 @@ struct tray *tray_take(unsigned length);
 /* Puts a tray back into the pool. */
 void tray_put(struct tray *tray);
 
-/* Gives back the pages of trays in the pool. Returns their bytes. One thread at a time, in a gate or with the keeper's
- * lock. */
+/* Gives back the pages of trays in the pool. Returns their bytes. Any thread, in a gate or with the keeper's lock. */
 size_t tray_purge(void);
 
 #endif
