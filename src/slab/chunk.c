@@ -139,11 +139,15 @@ bool chunk_pass_cut(struct cursor *cursor, size_t size, size_t alignment)
     return is_sampled;
 }
 
-/* The place of p's code in the descriptor of its chunk. NULL: it has none. */
-static atomic_u32 *kept_place(struct run *chunk, const void *p)
+/* The place of p's code in the descriptor of its chunk, by what the table says, which nobody asks once all codes have
+ * moved: it would get a page of zeros back. NULL: p has none there. */
+static atomic_u32 *kept_place(struct run *chunk, unsigned in_table, const void *p)
 {
     const size_t granule = (size_t)((const char *)p - arena_address(run_index(chunk))) >> GRANULE_SHIFT;
-    invariant(granule < CHUNK_GRANULES);
+    invariant(granule < CHUNK_GRANULES && (in_table == 0 || in_table == CODE_KEPT));
+    if (in_table == 0 && load_acquire(&chunk->chunk.has_kept) == 0) {
+        return NULL;
+    }
     for (unsigned i = 0; i < KEPT_CODES; i++) {
         const uint32_t kept = load_acquire(&chunk->chunk.kept[i]);
         if (kept != 0 && kept >> KEPT_SHIFT == granule) {
@@ -153,26 +157,21 @@ static atomic_u32 *kept_place(struct run *chunk, const void *p)
     return NULL;
 }
 
-/* Whether a code is in the descriptor, as the table says. There 0 says so only if all have moved. */
-static bool has_moved(const struct run *chunk, unsigned in_table)
-{
-    return in_table == CODE_KEPT || (in_table == 0 && load_acquire(&chunk->chunk.has_kept) != 0);
-}
-
 /* Takes the code that is kept for p. 0: there is none, or another thread takes it. */
 static noinline unsigned take_kept(struct run *chunk, unsigned in_table, const void *p)
 {
-    atomic_u32 *const place = has_moved(chunk, in_table) ? kept_place(chunk, p) : NULL;
+    atomic_u32 *const place = kept_place(chunk, in_table, p);
     uint32_t kept = place == NULL ? 0 : load_plain(place);
     return kept != 0 && cas_seq_cst(place, &kept, 0) ? kept & CODE_MASK : 0;
 }
 
 bool chunk_free_other(void *p)
 {
-    struct run *const chunk = &arena.runs[arena.units[arena_unit(p)].first];
+    const uint32_t first = arena.units[arena_unit(p)].first;
+    struct run *const chunk = &arena.runs[first];
     unsigned code = 0;
     if (likely((uintptr_t)p % GRANULE_BYTES == 0)) {
-        code = swap_seq_cst(size_code_at(p), 0);
+        code = chunk_has_table(first) ? swap_seq_cst(size_code_at(p), 0) : 0U;
         if (unlikely(code == 0 || code == CODE_KEPT)) {
             code = take_kept(chunk, code, p);
         }
@@ -187,15 +186,16 @@ bool chunk_free_other(void *p)
 
 unsigned chunk_code(const void *p)
 {
-    struct run *const chunk = &arena.runs[arena.units[arena_unit(p)].first];
+    const uint32_t first = arena.units[arena_unit(p)].first;
+    struct run *const chunk = &arena.runs[first];
     if (unlikely((uintptr_t)p % GRANULE_BYTES != 0)) {
         return 0;
     }
-    const unsigned code = load_acquire(size_code_at(p));
+    const unsigned code = chunk_has_table(first) ? load_acquire(size_code_at(p)) : 0U;
     if (likely(code != 0 && code != CODE_KEPT)) {
         return code;
     }
-    const atomic_u32 *const place = has_moved(chunk, code) ? kept_place(chunk, p) : NULL;
+    const atomic_u32 *const place = kept_place(chunk, code, p);
     return place == NULL ? 0 : load_plain(place) & CODE_MASK;
 }
 
@@ -381,10 +381,11 @@ uint32_t chunk_next(uint32_t first, uint32_t from, uint32_t *granules)
  * is dropped again where a free came first. `at` are the granules of n objects that may still live. */
 static void move_codes(struct run *chunk, const uint16_t *at, unsigned n)
 {
+    atomic_u8 *const codes = size_code_at(arena_address(run_index(chunk)));
     unsigned kept = 0;
     invariant(n <= KEPT_CODES);
     for (unsigned i = 0; i < n; i++) {
-        atomic_u8 *const place = size_code_at(arena_address(run_index(chunk)) + ((size_t)at[i] << GRANULE_SHIFT));
+        atomic_u8 *const place = codes + at[i];
         uint8_t code = load_plain(place);
         invariant(code != CODE_KEPT);
         store_release(&chunk->chunk.kept[kept], (uint32_t)at[i] << KEPT_SHIFT | code);
@@ -395,6 +396,9 @@ static void move_codes(struct run *chunk, const uint16_t *at, unsigned n)
         }
     }
     store_seq_cst(&chunk->chunk.has_kept, 1);
+    for (unsigned i = 0; i < n; i++) {
+        store_release(codes + at[i], 0); /* the next chunk there finds none, even if the page stays */
+    }
 }
 
 /* Sampled objects are looked for in the table. */

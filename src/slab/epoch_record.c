@@ -427,7 +427,7 @@ void epoch_text(struct text *text, const char *label, uint64_t value)
     invariant(value != 0 && strnlen(label, EPOCH_LABEL_BYTES) < EPOCH_LABEL_BYTES);
     text_string(text, "epoch ");
     if (label[0] == 0) {
-        text_number(text, value, 0);
+        text_number(text, value);
         return;
     }
     text_string(text, "'");

@@ -72,9 +72,10 @@ size_t verify_whole(void);
 static inline unsigned code_at(const void *p)
 {
     const struct run *const chunk = &arena.runs[arena.units[arena_unit(p)].first];
-    const unsigned code = load_plain(size_code_at(p));
+    const bool have_moved = load_plain(&chunk->chunk.has_kept) != 0;
+    const unsigned code = have_moved ? 0 : load_plain(size_code_at(p));
     const size_t granule = (size_t)((const char *)p - arena_address(run_index(chunk))) >> GRANULE_SHIFT;
-    if (code != CODE_KEPT && (code != 0 || load_plain(&chunk->chunk.has_kept) == 0)) {
+    if (code != CODE_KEPT && !have_moved) {
         return code;
     }
     for (unsigned i = 0; i < KEPT_CODES; i++) {

@@ -231,10 +231,10 @@ static void what_epochs_that_drain_have_is_resident(const void *unused)
     check_resident("draining", ALL);
     check_not_ours("draining", before);
     (void)tslab_trim();
-    check_resident("draining, trimmed", ALL);
     check_not_ours("draining, trimmed", before);
-    for (size_t i = 0; i < EPOCHS; i++) {
-        for (size_t at = 0; at < EACH; at += STEP) {
+    for (size_t at = 0; at < EACH; at += STEP) {
+        check_resident("draining, trimmed", ALL);
+        for (size_t i = 0; i < EPOCHS; i++) {
             tslab_free(in_epochs[i][at]);
         }
     }
