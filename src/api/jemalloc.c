@@ -542,7 +542,7 @@ static void text_value(struct text *text, const struct ctl_place *at)
         text_string(text, value != 0 ? "true" : "false");
     } else {
         text_string(text, is_negative ? "-" : "");
-        text_number(text, is_negative ? -value : value, 0);
+        text_number(text, is_negative ? -value : value);
     }
 }
 

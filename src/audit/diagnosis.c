@@ -73,7 +73,7 @@ static _Noreturn void say_of_asked(const char *what, const void *p, size_t asked
     bytes = asked != 0 ? asked : bytes;
     if (bytes != 0) {
         text_string(&text, " (");
-        text_number(&text, bytes, 0);
+        text_number(&text, bytes);
         text_string(&text, bytes == 1 ? " byte" : " bytes");
     }
     if (epoch != NULL) {

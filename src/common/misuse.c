@@ -33,9 +33,9 @@ _Noreturn noinline void misuse_size(const void *p, size_t given, size_t asked)
     char about[96];
     struct text text = { .buffer = about, .capacity = sizeof about - 1 };
     text_string(&text, " with size ");
-    text_number(&text, given, 0);
+    text_number(&text, given);
     text_string(&text, ", but it was allocated with ");
-    text_number(&text, asked, 0);
+    text_number(&text, asked);
     about[text.length] = 0;
     fatal_pointer("sized free of", p, about);
 }
@@ -47,7 +47,7 @@ _Noreturn noinline void misuse_alignment(const void *p, size_t given)
     char about[96];
     struct text text = { .buffer = about, .capacity = sizeof about - 1 };
     text_string(&text, " with alignment ");
-    text_number(&text, given, 0);
+    text_number(&text, given);
     text_string(&text, ", but it was not allocated with it");
     about[text.length] = 0;
     fatal_pointer("aligned free of", p, about);

@@ -56,7 +56,7 @@ static void tell_number(struct text *text, enum option option, uint64_t number)
 {
     const char *const path = rows[option].kind == KIND_REPORT ? option_path(option) : "";
     invariant(strlen(path) <= OPTION_PATH_MOST);
-    text_number(text, number, 0);
+    text_number(text, number);
     text_string(text, path[0] != 0 ? "," : "");
     text_foreign(text, path);
 }
@@ -110,7 +110,7 @@ static void tell_choice(struct text *text, enum option option, uint64_t number)
     }
     text_part(text, choice.start, fixed);
     if (fixed < choice.length) {
-        text_number(text, option_number_of(number), 0);
+        text_number(text, option_number_of(number));
     }
 }
 
@@ -263,9 +263,9 @@ static void text_values(struct text *text, const struct option_row *row)
     if (row->kind == KIND_NUMBER) {
         /* Not by strcmp: that of ThreadSanitizer may not have started. */
         const bool scaled = strlen(row->values) == strlen("bytes") && row->values[0] == 'b';
-        scaled ? text_scaled(text, row->smallest) : text_number(text, row->smallest, 0);
+        scaled ? text_scaled(text, row->smallest) : text_number(text, row->smallest);
         text_string(text, " to ");
-        scaled ? text_scaled(text, row->largest) : text_number(text, row->largest, 0);
+        scaled ? text_scaled(text, row->largest) : text_number(text, row->largest);
         text_string(text, row->values[0] != 0 ? " " : "");
     }
     text_string(text, row->values);

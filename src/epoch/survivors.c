@@ -218,9 +218,9 @@ void survivors_say(const struct survivors_line *line)
     text_string(&text, "tslab: ");
     epoch_text(&text, line->label, line->epoch);
     text_string(&text, " closed with ");
-    text_number(&text, line->objects, 0);
+    text_number(&text, line->objects);
     text_string(&text, line->objects == 1 ? " survivor, " : " survivors, ");
-    text_number(&text, line->bytes, 0);
+    text_number(&text, line->bytes);
     text_string(&text, " bytes\n");
     (void)os_write(STDERR_FILENO, buffer, text.length);
 }

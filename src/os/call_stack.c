@@ -252,7 +252,7 @@ static void say_frame(size_t number, uintptr_t address)
     const struct binary binary = binary_of(address);
     invariant(number < BACKTRACE_FRAMES);
     text_string(&line, "  #");
-    text_number(&line, number, 0);
+    text_number(&line, number);
     text_string(&line, " ");
     if (binary.is_found) {
         tell_binary(&line, &binary);

@@ -59,6 +59,6 @@ _Noreturn noinline void fatal_invariant(const char *expression, const char *file
     text_string(&line, " at ");
     text_string(&line, file);
     text_string(&line, ":");
-    text_number(&line, at, 0);
+    text_number(&line, at);
     fatal_line(&line, NULL);
 }

@@ -53,9 +53,9 @@ static bool sink_path(char buffer[SINK_PATH_BYTES], const char *pattern, uint32_
         const char what = c[0] == '%' ? c[1] : 0;
         c += what != 0 && strchr("pen%", what) != NULL;
         if (what == 'p') {
-            text_number(&path, os_process_id(), 0);
+            text_number(&path, os_process_id());
         } else if (what == 'n') {
-            text_number(&path, number, 0);
+            text_number(&path, number);
         } else if (what == 'e') {
             text_string(&path, os_program_name());
         } else {

@@ -31,14 +31,7 @@ void text_foreign(struct text *text, const char *string)
     text_foreign_part(text, string, strlen(string));
 }
 
-static void text_spaces(struct text *text, size_t used, unsigned width)
-{
-    for (size_t n = used; n < width; n++) {
-        text_part(text, " ", 1);
-    }
-}
-
-static void text_digits(struct text *text, uint64_t number, unsigned base, unsigned width)
+static void text_digits(struct text *text, uint64_t number, unsigned base)
 {
     char digits[20];
     size_t at = sizeof digits;
@@ -46,19 +39,18 @@ static void text_digits(struct text *text, uint64_t number, unsigned base, unsig
         digits[--at] = "0123456789abcdef"[number % base];
         number /= base;
     } while (number != 0);
-    text_spaces(text, sizeof digits - at, width);
     text_part(text, digits + at, sizeof digits - at);
 }
 
-void text_number(struct text *text, uint64_t number, unsigned width)
+void text_number(struct text *text, uint64_t number)
 {
-    text_digits(text, number, 10, width);
+    text_digits(text, number, 10);
 }
 
-void text_mib(struct text *text, uint64_t bytes, unsigned width)
+void text_mib(struct text *text, uint64_t bytes)
 {
     const uint64_t hundredths = (bytes >> 20) * 100 + (((bytes & 0xfffff) * 100 + (1 << 19)) >> 20);
-    text_digits(text, hundredths / 100, 10, width > 3 ? width - 3 : 0);
+    text_digits(text, hundredths / 100, 10);
     const char decimals[3] = { '.', (char)('0' + hundredths / 10 % 10), (char)('0' + hundredths % 10) };
     text_part(text, decimals, sizeof decimals);
 }
@@ -70,19 +62,21 @@ void text_scaled(struct text *text, uint64_t bytes)
         bytes /= 1024;
         scale++;
     }
-    text_number(text, bytes, 0);
+    text_number(text, bytes);
     text_part(text, &"KMGT"[scale - (scale != 0)], scale != 0);
 }
 
 void text_hex(struct text *text, uintptr_t number)
 {
     text_string(text, "0x");
-    text_digits(text, number, 16, 0);
+    text_digits(text, number, 16);
 }
 
 void text_right(struct text *text, const char *string, unsigned width)
 {
-    text_spaces(text, strlen(string), width);
+    for (size_t n = strlen(string); n < width; n++) {
+        text_part(text, " ", 1);
+    }
     text_string(text, string);
 }
 
@@ -93,7 +87,7 @@ void text_process(struct text *text)
     const char *const program = os_program_name();
     memcpy(name, program, strnlen(program, NAME_MOST));
     text_string(text, "tslab[");
-    text_number(text, os_process_id(), 0);
+    text_number(text, os_process_id());
     text_string(text, " ");
     text_foreign(text, name);
     text_string(text, "]: ");

@@ -21,10 +21,10 @@ void text_part(struct text *text, const char *start, size_t length);
 /* A string that the program chose. Control characters become question marks, so that it cannot imitate our lines. */
 void text_foreign(struct text *text, const char *string);
 void text_foreign_part(struct text *text, const char *start, size_t length);
-/* A decimal number, right-aligned in width columns. */
-void text_number(struct text *text, uint64_t number, unsigned width);
-/* Bytes in MiB with two decimals, right-aligned in width columns. */
-void text_mib(struct text *text, uint64_t bytes, unsigned width);
+/* A decimal number. */
+void text_number(struct text *text, uint64_t number);
+/* Bytes in MiB with two decimals. */
+void text_mib(struct text *text, uint64_t bytes);
 /* Bytes as options take them: with the largest of K, M, G and T that leaves a whole number. */
 void text_scaled(struct text *text, uint64_t bytes);
 /* A hexadecimal number behind 0x. */

@@ -56,10 +56,10 @@ static void tell_on_stderr(const struct text *answer, bool is_asked, uint32_t pr
         text_string(&line, " (asked from outside of the container)");
     } else if (is_asked) {
         text_string(&line, " (asked by process ");
-        text_number(&line, process, 0);
+        text_number(&line, process);
         if (os_user_of(process, &user)) {
             text_string(&line, " of user ");
-            text_number(&line, user, 0);
+            text_number(&line, user);
         }
         text_string(&line, ")");
     }
@@ -77,7 +77,7 @@ static bool command_trim(struct text *answer, int fd)
 {
     (void)fd;
     text_string(answer, "trim: gave back ");
-    text_number(answer, tslab_trim(), 0);
+    text_number(answer, tslab_trim());
     text_string(answer, " bytes");
     return true;
 }
@@ -167,7 +167,7 @@ static bool set_option(struct text *answer, const char *name, const char *value,
     say_parts(answer, (const char *const[]){ option_name(option), "=", value, ", was ", before, NULL });
     if (ms != 0) {
         text_string(answer, ", for ");
-        text_number(answer, ms, 0);
+        text_number(answer, ms);
         text_string(answer, " ms");
     }
     return true;

@@ -266,7 +266,7 @@ static void print_word(struct text *text, const char *word, uint64_t number)
 {
     text_string(text, word);
     text_string(text, " ");
-    text_number(text, number, 0);
+    text_number(text, number);
     text_string(text, "\n");
 }
 
@@ -275,7 +275,7 @@ static void print_numbers(struct text *text, const char *word, const uint64_t *n
     text_string(text, word);
     for (unsigned i = 0; i < count; i++) {
         text_string(text, " ");
-        text_number(text, numbers[i], 0);
+        text_number(text, numbers[i]);
     }
 }
 

@@ -80,7 +80,7 @@ static void json_close(struct json *json, const char *bracket)
 static void json_number(struct json *json, const char *name, uint64_t value)
 {
     json_key(json, name);
-    text_number(&json->text, value, 0);
+    text_number(&json->text, value);
 }
 
 /* The bytes of the character that starts at c. 0: it is not well-formed UTF-8. */

@@ -31,13 +31,13 @@ static void text_row(struct text *text, const char *heads, const char *kinds, co
         struct text cell = { .buffer = digits, .capacity = sizeof digits - 1 };
         text_string(&cell, is_less ? "-" : "");
         if (*kinds == 'm') {
-            text_mib(&cell, is_less ? -*values : *values, 0);
+            text_mib(&cell, is_less ? -*values : *values);
         } else if (*kinds == 'n') {
-            text_number(&cell, *values, 0);
+            text_number(&cell, *values);
         } else if (*kinds == '%') {
-            text_number(&cell, *values / 10, 0);
+            text_number(&cell, *values / 10);
             text_string(&cell, ".");
-            text_number(&cell, *values % 10, 0);
+            text_number(&cell, *values % 10);
         }
         text_part(&cell, kinds, *kinds != 'm' && *kinds != 'n');
         invariant(width > before && cell.length < sizeof digits);
@@ -58,13 +58,13 @@ static void print_title(struct text *text)
     text_string(text, "tslab statistics\n");
     text_foreign(text, os_program_name());
     text_string(text, ", process ");
-    text_number(text, os_process_id(), 0);
+    text_number(text, os_process_id());
     text_string(text, ", tslab ");
     text_string(text, tslab_version());
     text_string(text, ", up ");
-    text_number(text, up_ms / 1000, 0);
+    text_number(text, up_ms / 1000);
     text_string(text, ".");
-    text_number(text, up_ms % 1000 / 100, 0);
+    text_number(text, up_ms % 1000 / 100);
     text_string(text, " s; bytes in MiB\n");
 }
 

@@ -73,7 +73,7 @@ static noinline void tell_refusal(const struct limit_refusal *what, size_t bytes
     invariant(what->whose != NULL && what->count != NULL);
     text_process(&line);
     text_string(&line, "refused ");
-    text_number(&line, bytes, 0);
+    text_number(&line, bytes);
     text_string(&line, " bytes: the limit of ");
     text_string(&line, what->whose);
     if (what->label[0] != 0) {
@@ -82,9 +82,9 @@ static noinline void tell_refusal(const struct limit_refusal *what, size_t bytes
         text_string(&line, "'");
     }
     text_string(&line, " is ");
-    text_number(&line, what->limit_bytes, 0);
+    text_number(&line, what->limit_bytes);
     text_string(&line, ", and it has ");
-    text_number(&line, what->used_bytes, 0);
+    text_number(&line, what->used_bytes);
     text_string(&line, " (such a line comes once in a minute)\n");
     invariant(line.length < sizeof buffer);
     text_send(&line, STDERR_FILENO);
