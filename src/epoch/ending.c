@@ -11,6 +11,7 @@
 #include "slab/holes.h"
 #include "slab/partial_list.h"
 #include "space/reclaim.h"
+#include "thread/upkeep.h"
 
 #include <string.h>
 
@@ -59,7 +60,7 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
     } else {
         epoch_put_record(epoch);
         if (!reclaims) {
-            reclaim_tick();
+            upkeep(&thread->heap);
         }
     }
 }

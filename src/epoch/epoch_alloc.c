@@ -11,6 +11,7 @@
 #include "space/reclaim.h"
 #include "thread/refill.h"
 #include "thread/sampling.h"
+#include "thread/upkeep.h"
 
 #include <errno.h>
 
@@ -224,8 +225,7 @@ void epoch_free_chunk(struct thread *thread, void *p)
         const int saved = errno;
         gate_lock(&thread->gate);
         epoch_recycle_chunk(epoch_existing(word_epoch(load_plain(&arena.runs[first].word))), first);
-        reclaim_tick();
-        gate_unlock(&thread->gate);
+        upkeep_and_unlock(&thread->heap);
         errno = saved;
     }
 }
@@ -239,8 +239,7 @@ void epoch_free_run(struct thread *thread, struct epoch *epoch, void *p)
     epoch_unlink_run(epoch, first);
     large_retire(first, arena.runs[first].units);
     epoch_unpin(epoch);
-    reclaim_tick();
-    gate_unlock(&thread->gate);
+    upkeep_and_unlock(&thread->heap);
 }
 
 bool epoch_resize_run(struct epoch *epoch, void *p, size_t size)

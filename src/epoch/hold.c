@@ -4,7 +4,7 @@
 
 #include "common/metadata.h"
 #include "os/fatal.h"
-#include "space/reclaim.h"
+#include "thread/upkeep.h"
 
 #include <errno.h>
 
@@ -140,8 +140,7 @@ noinline void hold_recycle_full(const void *p)
     invariant(load_plain(&hold->holder) == thread && load_plain(&arena.runs[first].chunk.unfreed) == 0);
     gate_lock(&thread->gate);
     full_close(hold, first);
-    reclaim_tick();
-    gate_unlock(&thread->gate);
+    upkeep_and_unlock(&thread->heap);
     errno = saved;
 }
 

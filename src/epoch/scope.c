@@ -9,7 +9,7 @@
 #include "epoch/survivors.h"
 #include "os/fatal.h"
 #include "os/os.h"
-#include "space/reclaim.h"
+#include "thread/upkeep.h"
 
 #include <errno.h>
 #include <string.h>
@@ -163,7 +163,7 @@ static noinline void hold_leave(struct thread *thread, struct hold *hold)
         if (drops) {
             scope_drop_left(thread);
         }
-        reclaim_tick();
+        upkeep(&thread->heap);
         ending_unlock_gate(thread);
     }
     if (is_empty || heap != NULL) {

@@ -26,6 +26,7 @@
 #include "thread/refill.h"
 #include "thread/resting.h"
 #include "thread/sampling.h"
+#include "thread/upkeep.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -58,10 +59,7 @@ void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, b
     } else {
         gate_lock(&thread->gate);
         p = large_alloc(0, max_size(size, 1), alignment, zero);
-        if (unlikely(reclaim_has_too_much())) {
-            reclaim_tick(); /* before the program writes to it: what waits makes room */
-        }
-        gate_unlock(&thread->gate);
+        upkeep_and_unlock(&thread->heap); /* before the program writes to it: what waits makes room */
     }
     if (samples_are_on()) {
         sampling_large(thread, p, 0);
@@ -242,22 +240,18 @@ static void free_large_of_process(struct thread *thread, void *p)
     const uint32_t most = cache_budget_hot(load_relaxed(&heap_live_count));
     if (large_free_hot(&thread->heap.hot, p, most)) {
         /* It may be the last thing that the program frees before it rests. */
-        if (unlikely(reclaim_has_too_much())) {
+        if (unlikely(upkeep_is_due(&thread->heap))) {
             gate_lock(&thread->gate);
-            reclaim_tick();
-            gate_unlock(&thread->gate);
+            upkeep_and_unlock(&thread->heap);
         }
         return;
     }
     gate_lock(&thread->gate);
-    const bool freed = large_free(&thread->heap.hot, p, most);
-    if (freed) {
-        reclaim_tick();
-    }
-    gate_unlock(&thread->gate);
-    if (!freed) {
+    if (!large_free(&thread->heap.hot, p, most)) {
+        gate_unlock(&thread->gate);
         misuse_no_object(p);
     }
+    upkeep_and_unlock(&thread->heap);
 }
 
 /* Frees a large block, of an epoch or of the process. */

@@ -1,6 +1,6 @@
 /* Hot runs: runs of large blocks that a heap's holder freed lately, and keeps for its next ones. To the depot they are
  * used. A run serves blocks that are as long, or shorter by a fraction. They go back when they are idle, and when the
- * process grows (heap_operation_end).
+ * process grows (upkeep.h).
  *
  * Invariant: the runs together are at most HOT_UNITS long.
  *

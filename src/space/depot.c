@@ -35,7 +35,7 @@ static void note_fresh(uint32_t units, uint32_t fresh)
 {
     invariant(fresh <= units);
     const size_t given_back = run_count_fresh(fresh);
-    const size_t waits = counter_get(&depot.units[RUN_DIRTY]);
+    const size_t waits = counter_get(&depot.units[RUN_DIRTY]) + depot_free_slot_units();
     recent_use_miss(&depot.use, units, min_size(fresh - given_back, waits), given_back);
 }
 

@@ -35,11 +35,16 @@ void depot_unlock(void)
     lock_release(&depot.lock);
 }
 
+size_t depot_free_slot_units(void)
+{
+    const size_t slots = load_relaxed(&depot_usage.slot_bytes), out = depot_out_bytes();
+    return slots > out ? (slots - out) >> UNIT_SHIFT : 0;
+}
+
 size_t depot_in_use(void)
 {
-    const size_t used = counter_get(&depot.units[RUN_USED]), purging = counter_get(&depot.purging_units);
-    const size_t slots = load_relaxed(&depot_usage.slot_bytes), out = depot_out_bytes();
-    const size_t away = purging + (slots > out ? (slots - out) >> UNIT_SHIFT : 0);
+    const size_t used = counter_get(&depot.units[RUN_USED]);
+    const size_t away = counter_get(&depot.purging_units) + depot_free_slot_units();
     return used > away ? used - away : 0;
 }
 

@@ -95,6 +95,9 @@ static inline size_t depot_out_bytes(void)
     return out <= PTRDIFF_MAX ? out : 0;
 }
 
+/* The free slots in slabs of the process, in units. */
+size_t depot_free_slot_units(void);
+
 /* The units in use: those of used runs, without what purgers have taken out and without free slots in slabs. */
 size_t depot_in_use(void);
 

@@ -171,18 +171,3 @@ size_t pages_free_bytes(const struct run *slab, const struct class_geometry *geo
     }
     return bytes;
 }
-
-bool pages_are_as_lent(const struct run *slab, const struct class_geometry *geometry)
-{
-    const char *const start = arena_address(run_index(slab));
-    struct slot_set out;
-    slot_set_read(&out, slab, geometry);
-    for (unsigned w = 0; w < geometry->words; w++) {
-        out.word[w] = ~out.word[w] & class_word_mask(geometry, w);
-    }
-    size_t gone = 0;
-    for (struct slot_row row = { .end = 0 }; slot_set_next_row(&out, geometry, &row);) {
-        gone += pages_gone_bytes(start + (size_t)row.begin * geometry->size, start + (size_t)row.end * geometry->size);
-    }
-    return gone == 0;
-}

@@ -93,7 +93,4 @@ size_t slot_row_narrow(const struct run *slab, const struct class_geometry *geom
 /* The bytes of whole pages that are there although every slot on them is in the set. */
 size_t pages_free_bytes(const struct run *slab, const struct class_geometry *geometry, const struct slot_set *set);
 
-/* Whether the pages of each slot that is out of the slab are there. Of a slab that nobody holds: no slot is claimed. */
-bool pages_are_as_lent(const struct run *slab, const struct class_geometry *geometry);
-
 #endif

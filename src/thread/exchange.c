@@ -12,14 +12,14 @@
 #include "thread/flush.h"
 
 enum {
-    LOOK_MS = 250,              /* the length of a window, and between two looks */
     WAITING_SHIFT = 5,          /* this fraction of the bytes in use may wait in any case, */
     WAITING_LEAST = 512 * 1024, /* or this many bytes, if that is more */
     WAITING_FIRST = 64 * 1024,  /* bytes of a class that may wait at first, and of all while unordered slots come in */
     SLOTS_FIRST = 16,           /* slots of a class that may wait at first, if these are more bytes */
     UNKEPT_MOST = 64 << 20,     /* all that may wait where there is no keeper */
     DRAINS_FROM = 4,            /* a class drains when this many times what may wait found no room */
-    STEP_TRAYS = 2,             /* the most that a slow operation gives back */
+    STEP_TRAYS = 2,             /* the most that a slow operation gives back where more waits than may, */
+    STEP_BYTES = 1 << 20,       /* and of what nobody wanted */
 };
 
 struct exchange exchanges[CLASS_LIMIT] = { [0 ... CLASS_LIMIT - 1] = { .lock = LOCK_INIT(RANK_EXCHANGE) } };
@@ -188,6 +188,9 @@ static struct tray *take_locked(struct exchange *exchange)
         invariant(counter_get(&exchange->slots) >= tray->count);
         counter_sub(&exchange->slots, tray->count);
         exchange->least = (uint32_t)min_size(exchange->least, counter_get(&exchange->slots));
+        if (load_relaxed(&exchange->surplus) > counter_get(&exchange->slots)) {
+            store_relaxed(&exchange->surplus, counter_get(&exchange->slots));
+        }
     }
     return tray;
 }
@@ -228,6 +231,20 @@ static void give_back(unsigned class, struct tray *trays, struct tray *empties)
     }
 }
 
+atomic_u32 exchange_surplus;
+
+/* A class of which nobody wanted some trays. CLASS_NONE: there is none. */
+static unsigned class_with_surplus(void)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        if (load_relaxed(&exchanges[c].surplus) != 0) {
+            return c;
+        }
+    }
+    store_relaxed(&exchange_surplus, 0);
+    return CLASS_NONE;
+}
+
 /* The class of which trays go back: one that was chosen, until it is used again, or that which was used least lately.
  * CLASS_NONE: no more waits than may. */
 static unsigned class_to_drain(void)
@@ -252,33 +269,45 @@ static unsigned class_to_drain(void)
     return class;
 }
 
-static void give_one_back(unsigned class)
+/* Gives a tray back. Returns the bytes of its slots; 0: there was none. */
+static size_t give_one_back(unsigned class)
 {
     struct exchange *const exchange = exchange_lock(class);
+    const uint32_t surplus = load_relaxed(&exchange->surplus);
     struct tray *const tray = take_locked(exchange);
+    const uint32_t given = tray == NULL ? surplus : tray->count;
+    invariant(tray == NULL || (tray->count != 0 && tray->count <= tray->length));
+    store_relaxed(&exchange->surplus, surplus - (uint32_t)min_size(surplus, given));
     lock_release(&exchange->lock);
-    invariant(tray == NULL || tray->count <= tray->length);
+    const size_t bytes = tray == NULL ? 0 : tray_slot_bytes(tray, class);
     if (tray != NULL) {
         give_back(class, tray, NULL);
     }
+    return bytes;
 }
 
 void exchange_drain(unsigned class)
 {
     if (load_relaxed(&exchanges[class].slots) != 0 && exchange_is_draining(class)) {
-        give_one_back(class);
+        (void)give_one_back(class);
     }
 }
 
-void exchange_step(void)
+bool exchange_step(void)
 {
+    unsigned class = CLASS_NONE;
     for (unsigned i = 0; i < STEP_TRAYS && load_relaxed(&exchange_all.waiting) != 0; i++) {
-        const unsigned class = class_to_drain();
+        class = class_to_drain();
         if (class == CLASS_NONE) {
-            return;
+            break;
         }
-        give_one_back(class);
+        (void)give_one_back(class);
     }
+    for (size_t bytes = 0; bytes < STEP_BYTES && exchange_has_surplus();) {
+        class = class_with_surplus();
+        bytes += class == CLASS_NONE ? 0 : give_one_back(class);
+    }
+    return class != CLASS_NONE;
 }
 
 uint32_t exchange_slots(unsigned class)
@@ -287,32 +316,28 @@ uint32_t exchange_slots(unsigned class)
     return counter_get(&exchanges[class].slots);
 }
 
-const struct tray *exchange_first(unsigned class)
-{
-    return exchanges[class].trays;
-}
-
-/* Gives back one class down to `least` slots. */
+/* The trays that a class did not need become its surplus, or, with `all`, all go back. */
 static void look_at(unsigned class, bool all)
 {
-    struct tray *surplus = NULL;
+    struct tray *given = NULL;
     struct exchange *const exchange = exchange_lock(class);
-    uint32_t n = all ? counter_get(&exchange->slots) : exchange->least;
-    while (exchange->trays != NULL && n >= exchange->trays->count) {
-        struct tray *const tray = take_locked(exchange);
-        n -= tray->count;
-        push(&surplus, tray);
+    while (all && exchange->trays != NULL) {
+        push(&given, take_locked(exchange));
     }
     struct tray *const empties = exchange->empties;
     exchange->empties = NULL;
-    invariant(!all || exchange->trays == NULL);
     invariant((exchange->trays == NULL) == (counter_get(&exchange->slots) == 0));
     if (exchange->peak < load_relaxed(&exchange->most) / 4) {
         store_relaxed(&exchange->most, load_relaxed(&exchange->most) / 2);
     }
+    invariant(exchange->least <= counter_get(&exchange->slots));
+    store_relaxed(&exchange->surplus, exchange->least);
     exchange->least = exchange->peak = counter_get(&exchange->slots);
     lock_release(&exchange->lock);
-    give_back(class, surplus, empties);
+    if (load_relaxed(&exchange->surplus) != 0) {
+        store_relaxed(&exchange_surplus, 1);
+    }
+    give_back(class, given, empties);
 }
 
 bool exchange_look(uint64_t now_ms)

@@ -25,6 +25,10 @@
 
 #include <stdbool.h>
 
+/* The time between two looks for what nobody uses: of a heap, of the exchange, of the keeper. Also a window's length.
+ */
+enum { LOOK_MS = 250 };
+
 /* Of one class. */
 struct exchange {
     _Alignas(CACHE_LINE) struct lock lock;
@@ -35,12 +39,20 @@ struct exchange {
     atomic_u64 refused_at;     /* what heaps had fetched from slabs when the first of these came */
     atomic_u8 is_unordered; /* the slots of the tray that a heap wanted to keep last (flush.h): they shall not wait */
     atomic_u64 used_at;     /* when a tray came or went last, by the number of such events */
-    uint32_t least;         /* the fewest slots since the last look: they were not needed, */
+    atomic_u32 surplus;     /* slots that were not needed between two looks, and are still here */
+    uint32_t least;         /* the fewest slots since the last look, */
     uint32_t peak;          /* and the most */
     struct tray *trays;
     struct tray *empties; /* trays that were left for full ones */
 };
 extern struct exchange exchanges[CLASS_LIMIT];
+
+/* Whether some class may have trays that nobody wanted, so that whoever comes by gives some back. */
+extern atomic_u32 exchange_surplus;
+static inline bool exchange_has_surplus(void)
+{
+    return load_relaxed(&exchange_surplus) != 0;
+}
 
 /* Counts bytes of slots that heaps took from slabs of the process. */
 void exchange_fetched(size_t bytes);
@@ -64,20 +76,19 @@ bool exchange_is_draining(unsigned class);
 /* A heap flushes slots of the class: if the class drains, a tray goes back, too. */
 void exchange_drain(unsigned class);
 
-/* Gives a few trays back to their slabs while more are here than may wait. Cheap when there is nothing to do. */
-void exchange_step(void);
+/* Gives a few trays back to their slabs while more are here than may wait, or some that were not needed. Cheap when
+ * there is nothing to do. Returns whether there may be more of them. */
+bool exchange_step(void);
 
 /* The slots of a class that are here. */
 uint32_t exchange_slots(unsigned class);
 
-/* Gives trays that were not needed since the last look back to their slabs, or, with `all`, every tray. */
+/* Finds out which trays were not needed since the last look, for exchange_step, or, with `all`, gives every tray back
+ * to its slab. */
 void exchange_tick(bool all);
 
-/* Does so, if that was not done lately. One thread at a time looks after what is shared. Returns whether there is any
+/* Finds out, if that was not done lately. One thread at a time looks after what is shared. Returns whether there is any
  * slot here. */
 bool exchange_look(uint64_t now_ms);
-
-/* The tray that came in last, for walks that run alone (tests/laws). */
-const struct tray *exchange_first(unsigned class);
 
 #endif

@@ -7,16 +7,13 @@
 #include "common/trace.h"
 #include "os/os.h"
 #include "slab/epoch_record.h"
-#include "slab/holes.h"
-#include "space/reclaim.h"
 #include "thread/cache_budget.h"
 #include "thread/exchange.h"
 #include "thread/flush.h"
 
 #include <string.h>
 
-/* A heap looks for idle classes at most every TICK_MS. It reads the clock every TICK_OPERATIONS slow operations. */
-enum { TICK_MS = 250, TICK_OPERATIONS = 64, FEW_THREADS = 16 };
+enum { FEW_THREADS = 16 };
 
 struct heap heap_none;
 /* clang-format off */
@@ -70,6 +67,7 @@ void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, str
     heap->gate = gate;
     heap->epoch = epoch;
     heap->affinity = affinity;
+    heap->looked_ms = os_now_ms();
     front_start(&heap->front);
     heap_retag(heap);
 }
@@ -222,8 +220,7 @@ static unsigned budget_slots(struct heap *heap, unsigned class, unsigned before,
     return (unsigned)max_size(before, least);
 }
 
-/* Counts the heap of a thread that the keeper found idle, until it has a slow operation again or ends. In its gate. */
-static void set_idle(struct heap *heap, bool idle)
+void heap_set_idle(struct heap *heap, bool idle)
 {
     if (heap->is_idle != idle) {
         heap->is_idle = idle;
@@ -233,7 +230,7 @@ static void set_idle(struct heap *heap, bool idle)
 
 static void change_budget(struct heap *heap, unsigned class, unsigned before, unsigned now)
 {
-    set_idle(heap, false);
+    heap_set_idle(heap, false);
     if (before != now) {
         const size_t bytes = slots_bytes(class, now) - slots_bytes(class, before);
         heap->limit_bytes += bytes;
@@ -540,7 +537,7 @@ void heap_lighten(struct heap *heap, size_t bytes)
 
 void heap_rest(struct heap *heap)
 {
-    set_idle(heap, false);
+    heap_set_idle(heap, false);
     hot_runs_flush(&heap->hot);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         if (heap_uses(heap, c)) {
@@ -557,7 +554,7 @@ bool heap_flush_idle(struct heap *heap)
     heap->operations_seen = heap->operations;
     hot_runs_flush_idle(&heap->hot);
     if (is_idle) {
-        set_idle(heap, heap->limit_bytes != 0 && load_plain(&heap->resting_since_ms) == 0);
+        heap_set_idle(heap, heap->limit_bytes != 0 && load_plain(&heap->resting_since_ms) == 0);
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
             if (heap_uses(heap, c)) {
                 flush_kept(heap, c);
@@ -568,8 +565,7 @@ bool heap_flush_idle(struct heap *heap)
     return hot_runs_units(&heap->hot) != 0;
 }
 
-/* Gives back the classes that were not used between two calls. */
-static noinline void heap_empty_unused(struct heap *heap)
+noinline void heap_empty_unused(struct heap *heap)
 {
     invariant(heap->gate->is_inside);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
@@ -584,49 +580,4 @@ static noinline void heap_empty_unused(struct heap *heap)
         }
         hc->idle_operations = sums.allocations + sums.frees;
     }
-}
-
-/* When the process had to take fresh pages, hot runs go back, and the magazines of classes that drain: they keep slabs
- * that would be empty without them. If others waited and did not serve, so do all classes that were not used since this
- * happened last. */
-static void pay_for_growth(struct heap *heap)
-{
-    enum { PAID_UNITS = 32 /* half a MiB */ };
-    const uint64_t fresh = counter_get(&depot.fresh_units);
-    if (likely(fresh - heap->paid_units < PAID_UNITS)) {
-        return;
-    }
-    invariant(heap->gate->is_inside && fresh > heap->paid_units);
-    heap->paid_units = fresh;
-    hot_runs_flush(&heap->hot);
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        if (heap_uses(heap, c) && exchange_is_draining(c)) {
-            heap_flush_magazine(heap, c);
-            heap_detach_slab(heap, c);
-        }
-    }
-    if (load_plain(&depot.use.unfit) != 0) {
-        heap_empty_unused(heap);
-    }
-}
-
-void heap_operation_end(struct heap *heap)
-{
-    invariant(heap->gate->is_inside);
-    set_idle(heap, false);
-    if (unlikely(++heap->operations % TICK_OPERATIONS == 0) && option_get(OPTION_MAGAZINES) != 0) {
-        const uint64_t now_ms = os_now_ms();
-        if (now_ms - heap->tick_ms >= TICK_MS || heap->is_short) {
-            heap->tick_ms = now_ms;
-            heap->is_short = false;
-            heap_empty_unused(heap);
-            hot_runs_flush_idle(&heap->hot);
-            (void)exchange_look(now_ms);
-        }
-    }
-    pay_for_growth(heap);
-    exchange_step();
-    reclaim_tick();
-    holes_tick();
-    gate_unlock(heap->gate);
 }

@@ -95,7 +95,7 @@ struct heap_class {
     uint32_t changes;         /* samples.changes at that time (sampling.h) */
     bool ends_in_sample;      /* the object at the end of the count is sampled */
     atomic_u64 slots_removed; /* slots that slow paths took out of the magazine, less those that they put in */
-    uint64_t idle_operations; /* allocations and frees at the last tick */
+    uint64_t idle_operations; /* allocations and frees at the last look */
     struct class_counters counters;
     struct first_tray first;
 };
@@ -128,7 +128,7 @@ struct heap {
     uint32_t affinity;
     uint32_t operations;         /* the number of slow operations */
     uint32_t operations_seen;    /* that number when heap_flush_idle looked last */
-    uint64_t tick_ms;            /* the time of the last tick */
+    uint64_t looked_ms;          /* the time of the last look */
     size_t fetched_bytes;        /* taken from slabs of the process since the last count (heap_count_out), */
     ptrdiff_t out_bytes;         /* and less what went back */
     bool is_short;               /* since then a class could not have what it asked of the budget */
@@ -282,8 +282,11 @@ void heap_detach_slab(struct heap *heap, unsigned class);
  * the process (space/free_runs.h), and so does the exchange, both a little late. */
 void heap_count_out(struct heap *heap, const struct run *slab, unsigned class, int slots);
 
-/* The end of a slow operation: now and then looks for idle classes and memory to reclaim, and leaves the gate. */
-void heap_operation_end(struct heap *heap);
+/* Counts the heap of a thread that the keeper found idle, until it has a slow operation again or ends. In its gate. */
+void heap_set_idle(struct heap *heap, bool idle);
+
+/* Gives back the classes that were not used between two calls. In the gate. */
+void heap_empty_unused(struct heap *heap);
 
 /* For another thread than the holder: gives back what it can of a heap that had no slow operation since the last such
  * look, which is all but magazines and outboxes. Returns whether the heap still has some of that. With the lock of the

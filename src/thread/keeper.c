@@ -16,7 +16,6 @@
 #include "thread/thread.h"
 
 enum {
-    KEEP_MS = 250,
     HEAPS_AT_ONCE = 64, /* heaps that the keeper looks at in one step */
 };
 
@@ -53,6 +52,12 @@ static void repeat(bool (*step)(bool first))
         lock_release(&keeper.lock);
         first = false;
     }
+}
+
+static bool give_trays_back(bool first)
+{
+    (void)first;
+    return exchange_step();
 }
 
 static bool purge_some(bool first)
@@ -99,6 +104,7 @@ bool keeper_look(bool sweeps)
         left |= resting_tick(os_now_ms());
         lock_release(&keeper.lock);
     }
+    repeat(give_trays_back);
     repeat(purge_some);
     if (sweeps) {
         repeat(sweep_some);
@@ -131,7 +137,7 @@ static bool sleep_until_woken(void)
         return true;
     }
     if (!is_to_end()) {
-        os_futex_wait(&reclaim_waits, RECLAIM_SLEEPS, trace_is_watched() ? KEEP_MS : 0);
+        os_futex_wait(&reclaim_waits, RECLAIM_SLEEPS, trace_is_watched() ? LOOK_MS : 0);
     }
     return load_seq_cst(&reclaim_waits) != RECLAIM_SLEEPS;
 }
@@ -140,7 +146,7 @@ static bool sleep_until_woken(void)
 static bool nap_and_report(void)
 {
     store_seq_cst(&reclaim_waits, RECLAIM_NAPS);
-    limit_nap(nap, KEEP_MS);
+    limit_nap(nap, LOOK_MS);
     if (is_to_end()) {
         return false;
     }

@@ -5,11 +5,9 @@
 #include "common/option.h"
 #include "common/trace.h"
 #include "os/fatal.h"
-#include "os/os.h"
-#include "slab/holes.h"
-#include "space/reclaim.h"
 #include "thread/exchange.h"
 #include "thread/flush.h"
+#include "thread/upkeep.h"
 
 #include <errno.h>
 
@@ -83,7 +81,7 @@ void overflow_free(struct heap *heap, unsigned class, void *p)
     gate_lock(heap->gate);
     make_room(heap, class);
     magazine_push(&heap->front.magazine[class], p);
-    heap_operation_end(heap);
+    upkeep_and_unlock(heap);
 }
 
 /* Makes room in a full outbox, which is longer each time. There is none where there is no memory, or where the end of
@@ -95,7 +93,7 @@ static void outbox_renew(struct heap *heap, unsigned class)
     trace_slow(SLOW_OUTBOX, class_geometry[class].size);
     heap_flush_outbox(heap, class);
     heap_lengthen_outbox(heap, class);
-    heap_operation_end(heap);
+    upkeep_and_unlock(heap);
     errno = saved;
 }
 
@@ -125,14 +123,12 @@ void overflow_free_remote(struct heap *heap, unsigned class, void *p)
 }
 
 /* Evaluates a slab after the give of a single slot, when the give found that the slab's state may have to change. */
-static noinline void look_after_free(struct gate *gate, struct run *slab)
+static noinline void look_after_free(struct heap *heap, struct run *slab)
 {
     const int saved = errno;
-    gate_lock(gate);
+    gate_lock(heap->gate);
     partial_evaluate(slab);
-    reclaim_tick();
-    holes_tick();
-    gate_unlock(gate);
+    upkeep_and_unlock(heap);
     errno = saved;
 }
 
@@ -145,6 +141,6 @@ void overflow_free_direct(struct heap *heap, unsigned class, void *p)
     }
     if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
         trace_slow(SLOW_SLAB_LOOK, class_geometry[class].size);
-        look_after_free(heap->gate, slot.slab);
+        look_after_free(heap, slot.slab);
     }
 }

@@ -4,22 +4,18 @@
 #include "common/option.h"
 #include "common/trace.h"
 #include "os/fatal.h"
-#include "os/os.h"
 #include "slab/epoch_record.h"
 #include "space/depot.h"
 #include "space/limit.h"
 #include "space/reclaim.h"
 #include "thread/exchange.h"
 #include "thread/resting.h"
+#include "thread/upkeep.h"
 
 /* Where there are more threads than SHARED_FROM, a heap that takes fewer than ATTACH_FROM slots at once gives the slab
  * back at once, and so does a heap that takes one: threads that need little of a class share its slabs, and each weighs
  * what it uses (docs/decisions/magazines.md). */
-enum {
-    ATTACH_FROM = 16,
-    SHARED_FROM = TSLAB_SIM ? 1 : 16,
-    RESTING_OPERATIONS = 64 /* slow operations between two looks whether heaps have rested for long */
-};
+enum { ATTACH_FROM = 16, SHARED_FROM = TSLAB_SIM ? 1 : 16 };
 
 /* A relaxed look is enough: it only says whether it is worthwhile to go on. The thread that leaves a closed epoch
  * cleans up. */
@@ -230,12 +226,6 @@ void *refill_alloc(struct heap *heap, unsigned class)
     if (unlikely(p == NULL) && heap_is_open(heap)) {
         p = refill_at_last(heap, class);
     }
-    if (unlikely(heap->operations % RESTING_OPERATIONS == 0)) {
-        (void)resting_tick(os_now_ms());
-    }
-    if (unlikely(load_plain(&depot.use.unfit) != 0)) {
-        resting_give_back();
-    }
-    heap_operation_end(heap);
+    upkeep_and_unlock(heap);
     return p;
 }

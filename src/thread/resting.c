@@ -122,22 +122,6 @@ bool resting_look(uint64_t until_ms)
     return left;
 }
 
-void resting_give_back(void)
-{
-    struct heap *first = NULL;
-    uint64_t since_ms = UINT64_MAX;
-    for (unsigned i = 0; i < RESTING; i++) {
-        struct heap *const heap = load_acquire(&resting_places[i]);
-        const uint64_t its_ms = resting_since(heap);
-        if (its_ms != 0 && its_ms < since_ms) {
-            first = heap;
-            since_ms = its_ms;
-        }
-    }
-    invariant((first == NULL) == (since_ms == UINT64_MAX));
-    try_empty(first, since_ms);
-}
-
 bool resting_tick(uint64_t now_ms)
 {
     return resting_look(now_ms - min_size(now_ms, REST_MS));

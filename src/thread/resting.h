@@ -34,7 +34,4 @@ bool resting_look(uint64_t until_ms);
 /* The same for those that have rested for long. */
 bool resting_tick(uint64_t now_ms);
 
-/* Empties the heap that has rested longest: what waits does not serve, and its slots keep slabs. In a gate. */
-void resting_give_back(void);
-
 #endif

@@ -48,6 +48,22 @@ void verify_slab_at_rest(const struct run *slab)
     invariant(slab->gone_pages * os_page_bytes() <= pages_gone_bytes(start, end));
 }
 
+/* Whether the pages of each slot that is out of the slab are there. Of a slab that nobody holds: no slot is claimed. */
+static bool pages_are_as_lent(const struct run *slab, const struct class_geometry *geometry)
+{
+    const char *const start = arena_address(run_index(slab));
+    struct slot_set out;
+    slot_set_read(&out, slab, geometry);
+    for (unsigned w = 0; w < geometry->words; w++) {
+        out.word[w] = ~out.word[w] & class_word_mask(geometry, w);
+    }
+    size_t gone = 0;
+    for (struct slot_row row = { .end = 0 }; slot_set_next_row(&out, geometry, &row);) {
+        gone += pages_gone_bytes(start + (size_t)row.begin * geometry->size, start + (size_t)row.end * geometry->size);
+    }
+    return gone == 0;
+}
+
 /* Lists of partial slabs. */
 
 static void verify_partial(struct partial_list *partial, uint32_t epoch)
@@ -138,7 +154,7 @@ static void verify_cached(const struct heap *heap, verify_visit *visit)
 static void verify_exchange(verify_visit *visit)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        invariant(visit_trays(exchange_first(c), c, visit) == exchange_slots(c));
+        invariant(visit_trays(exchanges[c].trays, c, visit) == exchange_slots(c));
     }
 }
 

@@ -917,7 +917,10 @@ static void trade(const void *unused)
     const uint64_t now_ms = os_now_ms() + 3600 * 1000;
     CHECK(exchange_look(now_ms) && exchange_slots(class) == TRADED_MOST + TRAY);
     CHECK(exchange_look(now_ms + 249) && exchange_slots(class) == TRADED_MOST + TRAY);
-    CHECK(!exchange_look(now_ms + 250) && exchange_slots(class) == 0);
+    CHECK(exchange_look(now_ms + 250) && exchange_has_surplus());
+    while (exchange_step()) {
+    }
+    CHECK(!exchange_look(now_ms + 251) && exchange_slots(class) == 0);
     CHECK(exchange_take(class, &spare) == NULL);
     /* Empty trays go with all the rest, although there is no slot. */
     struct tray *const last = full_tray();

@@ -150,6 +150,7 @@ static void *block;
 
 static void fill_block(void)
 {
+    CHECK(tslab_malloc(2 * MIB) != NULL); /* what the other thread freed is no neighbour, and stays */
     CHECK((block = tslab_malloc(64 * MIB)) != NULL);
     memset(block, 1, 64 * MIB);
 }

@@ -1,0 +1,18 @@
+/* The end of each slow operation, whatever it was for: a step of the work that keeps the process small. Each thread
+ * that comes by does one, so that memory that nobody wants does not wait for operations of a certain kind.
+ *
+ * Threads: the holder of the heap. */
+#ifndef TSLAB_THREAD_UPKEEP_H
+#define TSLAB_THREAD_UPKEEP_H
+
+#include "thread/heap.h"
+
+/* Gives back a step of what may not wait any longer: of dirty runs, of trays, of free pages inside of slabs. Every 250
+ * ms it also looks for what was not used. In the gate, which upkeep_and_unlock leaves. */
+void upkeep(struct heap *heap);
+void upkeep_and_unlock(struct heap *heap);
+
+/* Whether there is something to give back, or time for a look. */
+bool upkeep_is_due(const struct heap *heap);
+
+#endif
