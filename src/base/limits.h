@@ -42,7 +42,8 @@ enum {
     LIMIT(EPOCH_GENERATION_SHIFT,            7,           22), /* bits of an epoch's index, in its value and its word */
     LIMIT(EPOCH_BLOCK_SHIFT,                 4,            8), /* log2 of the records in a block of epochs */
     LIMIT(EPOCH_SLABS_FROM_KIB,             16,         2048), /* KiB that a hold fills before slabs where objects die */
-    LIMIT(LEFT_KIB,                         20,          256), /* KiB of slots in the hold that a thread left last */
+    LIMIT(LEFT_HOLDS,                        2,            8), /* holds that a thread left, and that keep something, */
+    LIMIT(LEFT_KIB,                         20,          256), /* and KiB of free slots and empty chunks in all of these */
     LIMIT(WARM_EPOCHS,                       2,            8), /* records of epochs that a thread keeps for its next ones */
     LIMIT(WARM_SHARED,                       2,           28), /* such records that wait for any thread */
     LIMIT(COUNTED_RUNS,                      1,            8), /* runs of an epoch that a report looks at under its lock */

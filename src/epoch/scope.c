@@ -121,15 +121,33 @@ struct hold *scope_borrow(struct thread *thread, uint64_t value, int *status)
     return hold_borrow(thread, value, status);
 }
 
-uint32_t scope_take_left(struct thread *thread)
+/* The list of the holds that the thread left. */
+
+static void left_forget(struct thread *thread, unsigned place)
 {
-    struct hold *const hold = thread->left;
-    bool helps;
-    invariant(thread->gate.is_inside);
-    thread->left = NULL;
-    if (hold == NULL) {
-        return 0;
+    invariant(place < LEFT_HOLDS);
+    for (; place + 1 < LEFT_HOLDS && thread->left[place].hold != NULL; place++) {
+        thread->left[place] = thread->left[place + 1];
     }
+    thread->left[place].hold = NULL;
+}
+
+static void left_push(struct thread *thread, struct left_hold left)
+{
+    invariant(left.hold != NULL && thread->left[LEFT_HOLDS - 1].hold == NULL);
+    for (unsigned i = LEFT_HOLDS - 1; i != 0; i--) {
+        thread->left[i] = thread->left[i - 1];
+    }
+    thread->left[0] = left;
+}
+
+/* Empties such a hold. Returns the first unit of its empty chunk; 0: it had none. */
+static uint32_t left_put_away(struct thread *thread, unsigned place)
+{
+    struct hold *const hold = thread->left[place].hold;
+    bool helps;
+    invariant(thread->gate.is_inside && hold != NULL);
+    left_forget(thread, place);
     const uint32_t first = hold_put_away(thread, hold, &helps);
     if (helps) {
         ending_help_in_gate(thread, hold->epoch);
@@ -137,37 +155,77 @@ uint32_t scope_take_left(struct thread *thread)
     return first;
 }
 
-void scope_drop_left(struct thread *thread)
+/* The bytes of all such holds, and how many there are. */
+static size_t left_bytes(const struct thread *thread, unsigned *count)
 {
-    const uint32_t first = scope_take_left(thread);
-    if (first != 0) {
-        chunk_recycle(first);
+    size_t bytes = 0;
+    for (*count = 0; *count < LEFT_HOLDS && thread->left[*count].hold != NULL; ++*count) {
+        bytes += thread->left[*count].bytes;
+    }
+    return bytes;
+}
+
+uint32_t scope_take_left(struct thread *thread)
+{
+    uint32_t first = 0;
+    for (unsigned i = LEFT_HOLDS; i-- != 0 && first == 0;) {
+        if (thread->left[i].hold != NULL && thread->left[i].has_chunk) {
+            first = left_put_away(thread, i);
+        }
+    }
+    return first;
+}
+
+/* Empties those that were left longest ago, until there are no more than `most`, of no more than `bytes`. */
+static void left_keep(struct thread *thread, unsigned most, size_t bytes)
+{
+    unsigned count;
+    while (left_bytes(thread, &count) > bytes || count > most) {
+        const uint32_t first = left_put_away(thread, count - 1);
+        if (first != 0) {
+            chunk_recycle(first);
+        }
     }
 }
 
-/* Before a thread leaves a hold. It closes full chunks. Of the rest, a thread keeps little, and that for one hold: the
- * one that it left last. An empty chunk, few slots and their slabs stay there until it leaves another hold, or needs a
- * chunk. A chunk with objects stays with its hold, and the next scope fills it on. */
+void scope_drop_left(struct thread *thread)
+{
+    left_keep(thread, 0, 0);
+    invariant(thread->left[0].hold == NULL);
+}
+
+/* Before a thread leaves a hold. It closes full chunks. Of the rest, a thread keeps little, in the few holds that it
+ * left last: an empty chunk, free slots and their slabs stay there until it leaves others, or needs a chunk. A chunk
+ * with objects stays with its hold, and the next scope fills it on. */
 static noinline void hold_leave(struct thread *thread, struct hold *hold)
 {
+    enum { MOST = LEFT_KIB * 1024 };
     struct heap *const heap = load_plain(&hold->heap);
     const bool has_chunk = cursor_start(&hold->cursor) != NULL, is_empty = has_chunk && chunk_is_empty(&hold->cursor);
-    const bool is_heavy = heap != NULL && heap_is_heavier(heap, (size_t)LEFT_KIB * 1024);
-    const bool drops = (is_empty || heap != NULL) && thread->left != NULL && thread->left != hold;
+    const size_t chunk = is_empty ? CHUNK_BYTES : 0;
+    size_t slots = heap == NULL ? 0 : heap_weight(heap);
+    unsigned count, place = 0;
+    while (place < LEFT_HOLDS && thread->left[place].hold != hold) {
+        place++;
+    }
+    if (place < LEFT_HOLDS) {
+        left_forget(thread, place);
+    }
+    const bool keeps = is_empty || heap != NULL, is_heavy = chunk + slots > MOST && heap != NULL;
+    const bool drops = keeps && (left_bytes(thread, &count) + chunk + slots > MOST || count == LEFT_HOLDS);
     if (is_heavy || drops || hold->full != 0) {
         gate_lock(&thread->gate);
         hold_close_full(hold);
         if (is_heavy) {
-            heap_lighten(heap, (size_t)LEFT_KIB * 1024);
+            heap_lighten(heap, MOST - chunk);
+            slots = heap_weight(heap);
         }
-        if (drops) {
-            scope_drop_left(thread);
-        }
+        left_keep(thread, LEFT_HOLDS - 1, keeps ? MOST - chunk - slots : MOST);
         upkeep(&thread->heap);
         ending_unlock_gate(thread);
     }
-    if (is_empty || heap != NULL) {
-        thread->left = hold;
+    if (keeps) {
+        left_push(thread, (struct left_hold){ hold, (uint32_t)(chunk + slots), is_empty });
     }
     hold->outlives |= has_chunk && !is_empty;
 }
@@ -175,7 +233,7 @@ static noinline void hold_leave(struct thread *thread, struct hold *hold)
 void scope_return(struct thread *thread, struct hold *hold)
 {
     invariant(load_plain(&hold->holder) == thread);
-    if (unlikely(thread->left != hold || load_plain(&hold->heap) != NULL || hold->full != 0)) {
+    if (unlikely(thread->left[0].hold != hold || load_plain(&hold->heap) != NULL || hold->full != 0)) {
         hold_leave(thread, hold);
     }
     if (unlikely(hold_make_idle(hold))) {
@@ -448,7 +506,7 @@ void scope_leave_all(struct thread *thread)
     while (thread->scope != NULL) {
         scope_leave_innermost(thread);
     }
-    if (thread->left != NULL) {
+    if (thread->left[0].hold != NULL) {
         gate_lock(&thread->gate);
         scope_drop_left(thread);
         ending_unlock_gate(thread);

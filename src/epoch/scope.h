@@ -60,8 +60,8 @@ uint32_t scope_count(const struct thread *thread);
 struct hold *scope_borrow(struct thread *thread, uint64_t value, int *status);
 void scope_return(struct thread *thread, struct hold *hold);
 
-/* Empties the hold that the thread left last. take returns the first unit of its empty chunk; 0: it had none. drop
- * gives that to the depot. In the gate. */
+/* take empties one of the holds that the thread left, if it has an empty chunk, and returns its first unit; 0: none
+ * has. drop empties all of them. In the gate. */
 uint32_t scope_take_left(struct thread *thread);
 void scope_drop_left(struct thread *thread);
 

@@ -19,6 +19,7 @@
 #include "thread/thread.h"
 
 #include <pthread.h>
+#include <string.h>
 
 /* State that the forking thread keeps from before the fork until after it. Under the engine's lock. */
 struct fork_state {
@@ -174,7 +175,7 @@ static struct epoch *recover_epochs(struct thread *self)
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         if (thread != self) {
             thread->scope = NULL;
-            thread->left = NULL;
+            memset(thread->left, 0, sizeof thread->left);
             thread->reentries = NULL; /* the thread may have been cut while it took one */
             thread->paused = 0;
             thread->heap.front.innermost = &hold_none;

@@ -516,11 +516,13 @@ static size_t heap_bytes(const struct heap *heap)
     return bytes;
 }
 
-bool heap_is_heavier(struct heap *heap, size_t bytes)
+size_t heap_weight(struct heap *heap)
 {
-    const bool changed = heap->operations != heap->operations_seen;
-    heap->operations_seen = heap->operations;
-    return changed && heap_bytes(heap) > bytes;
+    if (heap->operations != heap->operations_seen) {
+        heap->operations_seen = heap->operations;
+        heap->weight = heap_bytes(heap);
+    }
+    return heap->weight;
 }
 
 void heap_lighten(struct heap *heap, size_t bytes)
@@ -533,6 +535,7 @@ void heap_lighten(struct heap *heap, size_t bytes)
         }
     }
     invariant(cached <= bytes);
+    heap->weight = cached;
 }
 
 void heap_rest(struct heap *heap)

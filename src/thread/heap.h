@@ -133,6 +133,7 @@ struct heap {
     ptrdiff_t out_bytes;         /* and less what went back */
     bool is_short;               /* since then a class could not have what it asked of the budget */
     size_t limit_bytes;          /* of all magazines and outboxes: what counts in the budget of all caches */
+    size_t weight;               /* what it cached when heap_weight looked */
     bool is_idle;                /* it counts in heap_idle_count */
     uint64_t paid_units;         /* depot.fresh_units when the heap gave back for growth last */
     atomic_u64 resting_since_ms; /* since when the heap rests (resting.h); 0: a thread has it, or it is empty */
@@ -297,10 +298,9 @@ bool heap_flush_idle(struct heap *heap);
  * holder, or of a thread that has claimed the hold. */
 void heap_empty(struct heap *heap);
 
-/* Whether the heap of an epoch caches more than this many bytes. Where the heap had no slow operation since the last
- * call, it is known to be lighter. heap_lighten gives back large classes until the heap caches no more than that. In
- * the holder's gate. */
-bool heap_is_heavier(struct heap *heap, size_t bytes);
+/* The bytes that the heap of an epoch caches, or, where it had no slow operation since the last call, cached then.
+ * heap_lighten gives back large classes until they are no more than that. In the holder's gate; weight: the holder. */
+size_t heap_weight(struct heap *heap);
 void heap_lighten(struct heap *heap, size_t bytes);
 
 /* Gives back what belongs to others or is long: outboxes and hot runs. In the holder's gate. */

@@ -15,7 +15,7 @@
 /* Where there are more threads than SHARED_FROM, a heap that takes fewer than ATTACH_FROM slots at once gives the slab
  * back at once, and so does a heap that takes one: threads that need little of a class share its slabs, and each weighs
  * what it uses (docs/decisions/magazines.md). */
-enum { ATTACH_FROM = 16, SHARED_FROM = TSLAB_SIM ? 1 : 16 };
+enum { EPOCH_BATCH_BYTES = 8 * 1024, ATTACH_FROM = 16, SHARED_FROM = TSLAB_SIM ? 1 : 16 };
 
 /* A relaxed look is enough: it only says whether it is worthwhile to go on. The thread that leaves a closed epoch
  * cleans up. */
@@ -136,12 +136,15 @@ static unsigned quarters_of(const struct heap *heap, unsigned class)
     return 4 * (is_crowded() || heap->epoch != &epoch_process ? 1 : magazine_batch_first(class));
 }
 
-/* And of the one after it. Many threads take little more than what they use, which costs them more refills. */
-static unsigned next_refill_quarters(unsigned quarters, unsigned class)
+/* And of the one after it. Many threads take little more than what they use, which costs them more refills. So do
+ * epochs: a thread may leave them soon, and slots that go back unused count as memory that is there. */
+static unsigned next_refill_quarters(const struct heap *heap, unsigned quarters, unsigned class)
 {
+    const size_t few = max_size(EPOCH_BATCH_BYTES / class_geometry[class].size, 1);
+    const size_t most = heap->epoch == &epoch_process ? SIZE_MAX : few;
     const unsigned more = is_crowded() ? quarters / 4 : quarters;
     invariant(more != 0);
-    return (unsigned)min_size(quarters + more, 4 * (size_t)magazine_batch_most(class));
+    return (unsigned)min_size(quarters + more, 4 * min_size(magazine_batch_most(class), most));
 }
 
 /* Fills the empty magazine with a batch of slots from a slab. False: no memory, or the epoch is closed. In the gate. */
@@ -166,7 +169,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     magazine_set(m, magazine_places(m), limit, n);
     invariant(n != 0 && n <= limit && magazine_slots(m) == n);
     owned_set(&hc->fresh, hc->claimed_fresh ? heap_handed_out(heap, class) + n : UINT64_MAX);
-    hc->refill_quarters = (uint16_t)next_refill_quarters(quarters, class);
+    hc->refill_quarters = (uint16_t)next_refill_quarters(heap, quarters, class);
     const bool few = wanted == 1 || is_crowded();
     if (min_size(wanted, limit) < ATTACH_FROM && heap->epoch == &epoch_process && few) {
         heap_detach_slab(heap, class);

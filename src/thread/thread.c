@@ -76,7 +76,8 @@ struct thread *thread_open(bool begins)
         lock_acquire(&registry.lock);
         thread = record_take(begins);
         if (thread != NULL) {
-            invariant(thread->scope == NULL && thread->left == NULL && thread->warm == NULL && thread->work.epoch == 0);
+            invariant(thread->scope == NULL && thread->left[0].hold == NULL && thread->warm == NULL &&
+                      thread->work.epoch == 0);
             live_link(thread);
             counter_add(&heap_live_count, 1);
         }
@@ -206,7 +207,8 @@ static bool becomes_idle(struct thread *thread)
 static void close_record(struct thread *thread, bool may_rest)
 {
     bool is_closed = false;
-    invariant(thread->scope == NULL && thread->left == NULL && thread->line.objects == 0 && thread->work.epoch == 0);
+    invariant(thread->scope == NULL && thread->left[0].hold == NULL && thread->line.objects == 0 &&
+              thread->work.epoch == 0);
     invariant(!may_rest || thread != registry.last);
     store_plain(&thread->number, 0);
     thread->is_sampling = false; /* a fork may have cut the thread while it took a sample */

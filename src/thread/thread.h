@@ -45,16 +45,24 @@ struct survivors_line {
     char label[LABEL_BYTES];
 };
 
+/* A hold that the thread left, perhaps another's by now, and the bytes of its free slots and empty chunk. NULL: none.
+ */
+struct left_hold {
+    struct hold *hold;
+    uint32_t bytes;
+    bool has_chunk; /* an empty one */
+};
+
 struct thread {
     struct gate gate;
     struct thread *prev, *next; /* in the list of live records, or, by next alone, of idle ones; the registry's lock */
     struct thread_counters counters;
 
     /* The scopes of the thread (scope.h); private to it. */
-    struct hold *scope;      /* the innermost scope; NULL: the thread is inside of nothing */
-    struct hold *reentries;  /* unused reentries (epoch_record.h), linked by outer */
-    struct hold *left;       /* the hold that it left last with something, perhaps another's by now; NULL: none */
-    struct heap *idle_heaps; /* empty heaps for the scopes that go over to slabs, linked by next_idle */
+    struct hold *scope;                /* the innermost scope; NULL: the thread is inside of nothing */
+    struct hold *reentries;            /* unused reentries (epoch_record.h), linked by outer */
+    struct left_hold left[LEFT_HOLDS]; /* the holds that it left with something, the last one first */
+    struct heap *idle_heaps;           /* empty heaps for the scopes that go over to slabs, linked by next_idle */
     struct hold *remembered[REMEMBERED_HOLDS]; /* the hold that it had last, by index of the epoch, maybe of another */
     uint32_t paused;                           /* pauses not yet resumed; above 0, plain malloc lands in the process */
     uint32_t warm_count;                       /* the number of warm epochs */
