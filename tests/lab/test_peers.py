@@ -67,11 +67,12 @@ class Catalogue(unittest.TestCase):
             own = name in (catalogue.OURS, catalogue.SYSTEM)
             self.assertEqual([own, bool(allocator.package), bool(allocator.crate)].count(True), 1, name)
 
-    def test_every_crate_is_pinned_and_can_be_built(self):
-        pinned = {name: allocator.crate for name, allocator in catalogue.ALLOCATORS.items() if allocator.crate}
+    def test_every_crate_is_pinned_dated_and_can_be_built(self):
+        pinned = {name: allocator for name, allocator in catalogue.ALLOCATORS.items() if allocator.crate}
         self.assertEqual(set(pinned), set(crates.RECIPES))
-        for crate in pinned.values():
-            self.assertRegex(crate.sha256, "^[0-9a-f]{64}$")
+        for allocator in pinned.values():
+            self.assertRegex(allocator.crate.sha256, "^[0-9a-f]{64}$")
+            self.assertRegex(allocator.released, r"^20\d\d-\d\d-\d\d$")
 
 
 class Build(PeersTest):

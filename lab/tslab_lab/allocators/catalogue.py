@@ -26,7 +26,7 @@ class Allocator:
     file: str = ""
     crate: Crate | None = None  # or where its sources are, and the version of the allocator itself
     version: str = ""
-    released: str = ""  # YYYY-MM-DD, where the sources tell
+    released: str = ""  # YYYY-MM-DD, of the sources where they tell, else of the crate
     environment: Environment = field(default_factory=dict)  # what else its own documentation says to set
 
 
@@ -58,9 +58,15 @@ ALLOCATORS = {
         Allocator("mimalloc", "mimalloc (Debian's)", "libmimalloc2.0", "libmimalloc.so.2"),
         Allocator("mimalloc2", "mimalloc v2", crate=_MIMALLOC, version="2.3.2", released="2026-04-29"),
         Allocator("mimalloc3", "mimalloc v3", crate=_MIMALLOC3, version="3.4.3", released="2026-07-28"),
-        Allocator("mimalloc-pprof", "mimalloc-pprof, with its profiler built in", crate=_PPROF, version="1.1.1"),
-        Allocator("snmalloc", "snmalloc", crate=_SNMALLOC, version="0.7.6"),
-        Allocator("rpmalloc", "rpmalloc", crate=_RPMALLOC, version="1.4.3+b097fd0"),
+        Allocator(
+            "mimalloc-pprof",
+            "mimalloc-pprof, with its profiler built in",
+            crate=_PPROF,
+            version="1.1.1",
+            released="2026-10-25",
+        ),
+        Allocator("snmalloc", "snmalloc", crate=_SNMALLOC, version="0.7.6", released="2026-10-02"),
+        Allocator("rpmalloc", "rpmalloc", crate=_RPMALLOC, version="1.4.3+b097fd0", released="2022-04-04"),
         Allocator("jemalloc5", "jemalloc (current)", crate=_JEMALLOC, version="5.3.1", released="2026-04-13"),
         # It has no releases: the day on which the crate took its sources.
         Allocator(

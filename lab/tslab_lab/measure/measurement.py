@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from tslab_lab.allocators import installed, sides
+from tslab_lab.allocators.catalogue import ALLOCATORS
 from tslab_lab.base import machine, processes
 from tslab_lab.base.shapes import Record
 from tslab_lab.display import progress
@@ -169,11 +170,18 @@ def remarks(found: Results, intervals: bool = True) -> Iterator[str]:
         yield f"{failure['allocator']} takes no part in {failure['case']}: {first.removesuffix(' Its last words:')}{last}"
 
 
+def _dated(name: str, facts: Record) -> str:
+    """The version and its day, which results that are older than the catalogue's may lack."""
+    version: str = facts["version"]
+    known = ALLOCATORS.get(name.partition("@")[0])
+    day = facts.get("released") or (known.released if known and known.version == version else "")
+    return f"{version} ({day})" if day else version
+
+
 def setting(found: Results) -> list[tuple[str, str]]:
     every = found.header["allocators"]
     versions = {
-        facts.get("allocator", name): facts["version"] + (f" ({facts['released']})" if facts.get("released") else "")
-        for name, facts in every.items()
+        facts.get("allocator", name): _dated(facts.get("allocator", name), facts) for name, facts in every.items()
     }
     load = found.footer["load_at_end"] if found.footer else float("nan")
     return list(machine.setting(found.header["machine"], load, machine.versions(versions)))
