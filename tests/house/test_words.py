@@ -11,9 +11,9 @@ class Words(unittest.TestCase):
         self.assertEqual([], list(words.missing_files("as in heap.h and malloc/fast.c; see <stdio.h>, main.c", known)))
         self.assertEqual(["ahead.h"], list(words.missing_files("the second row (ahead.h)", known)))
 
-    def test_functions(self):
-        text = "`heap_take()` and `heap_gone`, `page`, `--an-option`"
-        self.assertEqual(["heap_gone"], list(words.missing_functions(text, {"heap_take"})))
+    def test_names(self):
+        text = "`heap_take()` and `heap_gone`, `page`, `--an-option`, `STEP_UNITS`, `TICK_MS`"
+        self.assertEqual(["TICK_MS", "heap_gone"], list(words.missing_names(text, {"heap_take", "STEP_UNITS"})))
 
     def test_what(self):
         self.assertEqual([], list(words.whats("| What is it? | yes |\n\nSay what it is. What-if.\n\n| What | how |")))

@@ -23,7 +23,7 @@ COMMENT = re.compile(r"/\*.*?\*/", re.S)
 CODE = re.compile(r"`([^`\n]+)`")
 # What a card names beside functions: programs of the tests, fields of reports.
 OTHERS = {"sim_weak", "stock_granted"}
-FUNCTION = re.compile(r"^([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?:\(\))?$")
+NAME = re.compile(r"^([a-z][a-z0-9]*(?:_[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:\(\))?$")
 WHAT = re.compile(r"(?:^|[.:!?] |\| |[-*] |\*\* )(What\s(?!\w+-)[^.?!|]*[.?!|]?)", re.M)
 # "Who enters has ...": a pronoun without a person.
 WHO = re.compile(r"(?:^|[.:!?] |[-*] )(Who(?:ever)?\s(?!\w+-)[^.?!|]*[.?!|]?)", re.M)
@@ -56,9 +56,9 @@ def missing_files(text, known):
             yield name
 
 
-def missing_functions(text, identifiers):
+def missing_names(text, identifiers):
     for code in sorted(set(CODE.findall(text))):
-        match = FUNCTION.match(code)
+        match = NAME.match(code)
         if match and match[1] not in identifiers | OTHERS:
             yield match[1]
 
@@ -134,7 +134,7 @@ def complaints(root):
         for name in missing_files("\n".join(CODE.findall(text)), known):
             yield f"{path.relative_to(root)} names {name}, which is not there"
     for path, text in cards.items():
-        for name in missing_functions(text, identifiers):
+        for name in missing_names(text, identifiers):
             yield f"{path.relative_to(root)} names {name}, which is not there"
     cxx = read((root / "tests").rglob("*.[ch]pp"))
     commented = {path: comments(text) for path, text in (headers | sources | cxx).items()}
