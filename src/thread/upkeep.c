@@ -3,11 +3,8 @@
 
 #include "common/option.h"
 #include "os/fatal.h"
-#include "os/os.h"
 #include "slab/holes.h"
 #include "space/depot.h"
-#include "space/reclaim.h"
-#include "thread/exchange.h"
 #include "thread/resting.h"
 
 /* Where a class could not have what it asked of the budget, a heap looks for what is idle so often. */
@@ -36,12 +33,6 @@ static void pay_for_growth(struct heap *heap)
         heap_empty_unused(heap);
         (void)resting_look(UINT64_MAX);
     }
-}
-
-bool upkeep_is_due(const struct heap *heap)
-{
-    invariant(!heap->gate->is_inside && heap->epoch == &epoch_process);
-    return reclaim_has_too_much() || exchange_has_surplus() || os_now_ms() - heap->looked_ms >= LOOK_MS;
 }
 
 /* Gives back the classes and runs that the heap did not use since the last look, and finds such trays. */

@@ -5,6 +5,9 @@
 #ifndef TSLAB_THREAD_UPKEEP_H
 #define TSLAB_THREAD_UPKEEP_H
 
+#include "os/os.h"
+#include "space/reclaim.h"
+#include "thread/exchange.h"
 #include "thread/heap.h"
 
 /* Gives back a step of what may not wait any longer: of dirty runs, of trays, of free pages inside of slabs. Every 250
@@ -12,7 +15,13 @@
 void upkeep(struct heap *heap);
 void upkeep_and_unlock(struct heap *heap);
 
-/* Whether there is something to give back, or time for a look. */
-bool upkeep_is_due(const struct heap *heap);
+/* Whether there is something to give back, or time for a look, at the free of a hot run. These go round, so the clock
+ * is read once in HOT_RUNS. */
+static inline bool upkeep_is_due(const struct heap *heap)
+{
+    invariant(!heap->gate->is_inside);
+    return exchange_has_surplus() || reclaim_has_too_much() ||
+           (heap->hot.next == 0 && os_now_ms() - heap->looked_ms >= LOOK_MS);
+}
 
 #endif
