@@ -1,4 +1,4 @@
-/* Instances: allocators beside the default one, that end with all that is in them and touch nothing else. */
+/* Instances: allocators beside the default one. The fuzzer's oracle knows how they end, and what refuses to end. */
 #include "epoch.h"
 
 static tslab_instance instance_opened(const char *label)
@@ -75,120 +75,6 @@ static void values_that_name_none_are_refused(void)
     STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
 }
 
-/* Its root alone would leave the other epochs of the instance behind. */
-static void its_root_does_not_end_by_hand(void)
-{
-    const tslab_instance instance = instance_opened("root");
-    const tslab_epoch root = tslab_instance_root(instance), epoch = opened_in(instance, TSLAB_POLICY_DRAIN);
-    void *const p = filled(root, 100, 1), *const q = filled(epoch, 100, 2);
-    tslab_epoch advanced = root;
-    STATUS(tslab_epoch_close(root, 0, NULL), TSLAB_INVALID);
-    STATUS(tslab_epoch_release(root, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_INVALID);
-    enter(root);
-    STATUS(tslab_epoch_advance(&advanced, 0, NULL), TSLAB_INVALID);
-    CHECK(same(advanced, root) && same(tslab_epoch_current(), root));
-    leave(root);
-    verify_and_free(p, 100, 1);
-    verify(q, 100, 2);
-    CHECK(same(tslab_instance_root(instance), root));
-    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
-    check_gone(root);
-    check_gone(epoch);
-    STATUS(tslab_epoch_close(root, 0, NULL), TSLAB_STALE);
-}
-
-static void it_ends_with_all_that_is_in_it(void)
-{
-    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
-                                                  TSLAB_POLICY_TRAP };
-    const tslab_instance instance = instance_opened("all");
-    const tslab_epoch beside = opened(), root = tslab_instance_root(instance);
-    void *const p = filled(beside, 100, 3), *const q = fill(tslab_malloc(100), 100, 4);
-    tslab_epoch epochs[3 * COUNT_OF(policies)];
-    uint64_t objects = 0;
-    for (size_t i = 0; i < COUNT_OF(epochs); i++) {
-        epochs[i] = opened_in(instance, policies[i % COUNT_OF(policies)]);
-        for (size_t n = 0; n < 100; n++) {
-            (void)filled(epochs[i], 16 * (n + 1), n);
-            objects++;
-        }
-        CHECK(tslab_handle_malloc(epochs[i], 100, NULL).id != 0);
-        objects++;
-    }
-    /* One drains already. */
-    STATUS(tslab_epoch_close(epochs[0], 0, NULL), TSLAB_OK);
-    CHECK(stats_of(epochs[0]).state == TSLAB_EPOCH_DRAINING);
-    (void)filled(root, 5000, 1);
-    objects++;
-    struct tslab_epoch_report report;
-    STATUS(tslab_instance_close(instance, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
-    CHECK_SAY(report.survivors == objects, "%llu objects ended, not %llu", (unsigned long long)report.survivors,
-              (unsigned long long)objects);
-    CHECK(report.survivor_bytes >= 5000 && report.recycled_bytes > 0);
-    for (size_t i = 0; i < COUNT_OF(epochs); i++) {
-        check_gone(epochs[i]);
-    }
-    check_gone(root);
-    check_instance_gone(instance);
-    verify_and_free(p, 100, 3);
-    verify_and_free(q, 100, 4);
-    CHECK(stats_of(beside).state == TSLAB_EPOCH_OPEN);
-    STATUS(tslab_epoch_close(beside, 0, NULL), TSLAB_OK);
-    CHECK(tslab_epoch_list(NULL, 0) == 0);
-}
-
-static void check_instance_busy(tslab_instance instance)
-{
-    struct tslab_epoch_report report, untouched;
-    memset(&report, 0x77, sizeof report);
-    memset(&untouched, 0x77, sizeof untouched);
-    STATUS(tslab_instance_close(instance, 0, &report), TSLAB_BUSY);
-    CHECK(memcmp(&report, &untouched, sizeof report) == 0);
-}
-
-static void it_does_not_end_while_somebody_is_inside(void)
-{
-    const tslab_instance instance = instance_opened("busy");
-    const tslab_epoch first = opened_in(instance, TSLAB_POLICY_RELEASE);
-    tslab_epoch root = tslab_instance_root(instance), epoch = opened_in(instance, TSLAB_POLICY_DRAIN);
-    void *const p = filled(root, 100, 1), *const q = filled(epoch, 100, 2);
-    struct helper helper;
-    helper_start(&helper);
-    tslab_epoch *const both[] = { &root, &epoch };
-    for (size_t i = 0; i < COUNT_OF(both); i++) {
-        helper_does(&helper, do_enter, both[i]);
-        check_instance_busy(instance);
-        enter(*both[i]);
-        helper_does(&helper, do_leave, both[i]);
-        check_instance_busy(instance);
-        leave(*both[i]);
-    }
-    /* Also while it is closing. */
-    helper_does(&helper, do_enter, &epoch);
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
-    check_instance_busy(instance);
-    CHECK(stats_of(root).live_objects == 1 && stats_of(epoch).live_objects == 1);
-    CHECK(stats_of(first).state == TSLAB_EPOCH_OPEN);
-    /* Nothing has changed: it can be used as before. */
-    const tslab_epoch another = opened_in(instance, TSLAB_POLICY_DRAIN);
-    tslab_free(filled(root, 100, 3));
-    tslab_free(filled(another, 100, 3));
-    verify(p, 100, 1);
-    verify(q, 100, 2);
-    helper_does(&helper, do_leave, &epoch);
-    helper_ends(&helper);
-    /* A thread inside of another one is not in its way. */
-    const tslab_epoch beside = opened();
-    enter(beside);
-    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
-    leave(beside);
-    STATUS(tslab_epoch_close(beside, 0, NULL), TSLAB_OK);
-    check_gone(first);
-    check_gone(epoch);
-    check_gone(another);
-    check_gone(root);
-}
-
 static void instances_do_not_see_each_other(void)
 {
     enum { COUNT = 8, OBJECTS = 500 };
@@ -230,31 +116,6 @@ static void instances_do_not_see_each_other(void)
         }
         STATUS(tslab_epoch_release(others, 0, NULL), TSLAB_OK);
     }
-}
-
-static void parents_may_be_anywhere_that_is_there(void)
-{
-    const tslab_instance instance = instance_opened("parents");
-    const tslab_epoch root = tslab_instance_root(instance);
-    const tslab_epoch epoch = opened_with(&(struct tslab_epoch_options){ .instance = instance, .parent = root });
-    CHECK(same(stats_of(epoch).parent, root));
-    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
-    check_gone(epoch);
-}
-
-static void advance_stays_in_the_instance(void)
-{
-    const tslab_instance instance = instance_opened("generations");
-    tslab_epoch epoch = opened_in(instance, TSLAB_POLICY_RELEASE);
-    enter(epoch);
-    for (int i = 0; i < 100; i++) {
-        (void)filled(epoch, 100, 1);
-        STATUS(tslab_epoch_advance(&epoch, 0, NULL), TSLAB_OK);
-        CHECK(stats_of(epoch).instance.id == instance.id);
-    }
-    leave(epoch);
-    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
-    check_gone(epoch);
 }
 
 /* Thousands, one after another and at once. */
@@ -410,17 +271,9 @@ static void its_memory_comes_back(void)
 }
 
 static const struct epoch_case cases[] = {
-    CASE(an_instance_has_a_root),
-    CASE(values_that_name_none_are_refused),
-    CASE(its_root_does_not_end_by_hand),
-    CASE(it_ends_with_all_that_is_in_it),
-    CASE(it_does_not_end_while_somebody_is_inside),
-    CASE(instances_do_not_see_each_other),
-    CASE(parents_may_be_anywhere_that_is_there),
-    CASE(advance_stays_in_the_instance),
-    CASE(there_may_be_many),
-    CASE(any_number_of_threads),
-    CASE(threads_that_share_nothing),
+    CASE(an_instance_has_a_root),          CASE(values_that_name_none_are_refused),
+    CASE(instances_do_not_see_each_other), CASE(there_may_be_many),
+    CASE(any_number_of_threads),           CASE(threads_that_share_nothing),
     CASE(its_memory_comes_back),
 };
 

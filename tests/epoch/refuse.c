@@ -124,6 +124,13 @@ static void a_refused_call_writes_no_report(void)
     STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_STALE);
     STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_STALE);
     STATUS(tslab_epoch_advance(&epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_STALE);
+    const tslab_instance instance = tslab_instance_open("busy");
+    const tslab_epoch root = tslab_instance_root(instance);
+    enter(root);
+    STATUS(tslab_instance_close(instance, 0, &report), TSLAB_BUSY);
+    leave(root);
+    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
+    STATUS(tslab_instance_close(instance, 0, &report), TSLAB_STALE);
     CHECK(memcmp(&report, &untouched, sizeof report) == 0);
 }
 
