@@ -3,6 +3,7 @@
 #define WORK_H
 
 #include "check.h"
+#include "threads.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -133,13 +134,9 @@ static inline void work_with_threads(void)
     enum { THREADS = 4 };
     for (int round = 0; round < 3; round++) {
         pthread_t threads[THREADS];
-        for (uintptr_t i = 0; i < THREADS; i++) {
-            CHECK(pthread_create(&threads[i], NULL, work_of_thread, (void *)(i + 1)) == 0);
-        }
+        threads_begin(threads, THREADS, work_of_thread, (void *)1, 1);
         work_mixed(99, 12);
-        for (size_t i = 0; i < THREADS; i++) {
-            CHECK(pthread_join(threads[i], NULL) == 0);
-        }
+        threads_end(threads, THREADS);
     }
 }
 

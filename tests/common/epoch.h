@@ -4,6 +4,7 @@
 #define EPOCH_H
 
 #include "child.h"
+#include "threads.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -65,9 +66,7 @@ static inline void case_body(const void *argument)
     alarm(HANG_SECONDS);
     if (malloc_is_ours()) {
         /* The first thread that starts, and the first that exits, have libc allocate what it keeps; not in a scope. */
-        pthread_t thread;
-        CHECK(pthread_create(&thread, NULL, exit_at_once, NULL) == 0);
-        CHECK(pthread_join(thread, NULL) == 0);
+        in_a_thread(exit_at_once, NULL);
     }
     one->body();
 }
@@ -280,13 +279,6 @@ static inline void grow_old(tslab_epoch epoch)
 
 /* Threads. */
 
-static inline void in_a_thread(void *(*body)(void *), void *argument)
-{
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, body, argument) == 0);
-    CHECK(pthread_join(thread, NULL) == 0);
-}
-
 /* A thread that does one thing after another, each when it is told to, and is waited for each time. */
 struct helper {
     pthread_t thread;
@@ -326,7 +318,7 @@ static inline void helper_ends(struct helper *helper)
 {
     helper->thing = NULL;
     pthread_barrier_wait(&helper->barrier);
-    CHECK(pthread_join(helper->thread, NULL) == 0);
+    (void)thread_end(helper->thread);
     CHECK(pthread_barrier_destroy(&helper->barrier) == 0);
 }
 

@@ -95,9 +95,7 @@ static void they_add_up_beside_threads(void)
         steady[i] = tslab_malloc(STEADY_BYTES);
         bytes += tslab_usable_size(steady[i]);
     }
-    for (size_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, churn, (void *)(uintptr_t)(i + 1)) == 0);
-    }
+    threads_begin(threads, THREADS, churn, (void *)1, 1);
     for (size_t i = 0; i < 20 + times(400); i++) {
         look(bytes);
         if (i % 10 == 0) {
@@ -106,9 +104,7 @@ static void they_add_up_beside_threads(void)
         }
     }
     atomic_store(&over, true);
-    for (size_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, THREADS);
     struct tslab_stats stats;
     STATUS(tslab_stats_get(&stats), TSLAB_OK);
     add_up(stats.live_bytes);

@@ -44,13 +44,7 @@ static void *serve(void *argument)
 
 static void requests_have_epochs(void)
 {
-    pthread_t threads[4];
-    for (size_t i = 0; i < COUNT_OF(threads); i++) {
-        CHECK(pthread_create(&threads[i], NULL, serve, (void *)i) == 0);
-    }
-    for (size_t i = 0; i < COUNT_OF(threads); i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    in_threads(4, serve, NULL, 1);
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }
 

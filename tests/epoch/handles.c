@@ -232,9 +232,7 @@ static void one_of_many_frees_it(void)
     race.epoch = opened();
     CHECK(pthread_barrier_init(&race.barrier, NULL, RACERS + 1) == 0);
     pthread_t threads[RACERS];
-    for (size_t i = 0; i < RACERS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, race_to_free, (void *)i) == 0);
-    }
+    threads_begin(threads, RACERS, race_to_free, NULL, 1);
     for (size_t round = 0; round < race.rounds; round++) {
         for (size_t i = 0; i < RACED; i++) {
             race.handles[i] = made(race.epoch, 64, i, &race.places[i]);
@@ -247,9 +245,7 @@ static void one_of_many_frees_it(void)
         }
         ALIVE(race.epoch, 0);
     }
-    for (size_t i = 0; i < RACERS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, RACERS);
     STATUS(tslab_epoch_close(race.epoch, 0, NULL), TSLAB_OK);
     check_gone(race.epoch);
 }
@@ -290,13 +286,7 @@ static void *live_in_the_world(void *argument)
 static void a_table_is_shared_by_threads(void)
 {
     world.epoch = opened();
-    pthread_t threads[RACERS];
-    for (size_t i = 0; i < RACERS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, live_in_the_world, (void *)(i + 1)) == 0);
-    }
-    for (size_t i = 0; i < RACERS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    in_threads(RACERS, live_in_the_world, (void *)1, 1);
     CHECK(stats_of(world.epoch).live_objects <= ENTITIES);
     for (size_t i = 0; i < ENTITIES; i++) {
         const tslab_handle handle = { world.table[i] };

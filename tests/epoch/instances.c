@@ -185,16 +185,10 @@ static void *use_them_all(void *argument)
 
 static void any_number_of_threads(void)
 {
-    pthread_t threads[THREADS];
     for (size_t i = 0; i < INSTANCES; i++) {
         shared[i] = instance_opened("shared");
     }
-    for (size_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, use_them_all, (void *)(i + 1)) == 0);
-    }
-    for (size_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    in_threads(THREADS, use_them_all, (void *)1, 1);
     for (size_t i = 0; i < INSTANCES; i++) {
         ALIVE(tslab_instance_root(shared[i]), 0);
         struct tslab_epoch_report report;
@@ -234,13 +228,7 @@ static void *use_one_of_its_own(void *seed)
 
 static void threads_that_share_nothing(void)
 {
-    pthread_t threads[APART];
-    for (size_t i = 0; i < APART; i++) {
-        CHECK(pthread_create(&threads[i], NULL, use_one_of_its_own, (void *)(i + 1)) == 0);
-    }
-    for (size_t i = 0; i < APART; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    in_threads(APART, use_one_of_its_own, (void *)1, 1);
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }
 

@@ -272,7 +272,6 @@ static void a_fork_has_its_own_count(void)
     const size_t before = fill_some(epoch, 30000, LIMIT_BYTES / 2);
     const uint64_t used = limit_of("forked").used_bytes;
     const pid_t child = fork();
-    CHECK(child >= 0);
     if (child == 0) {
         CHECK(limit_of("forked").used_bytes == used);
         check_filled(before + fill_up(epoch, 30000), LIMIT_BYTES);
@@ -282,8 +281,7 @@ static void a_fork_has_its_own_count(void)
         CHECK(limit_of("forked").used_bytes == 0);
         _exit(0);
     }
-    int status = 0;
-    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    child_ends_well(child);
     CHECK(limit_of("forked").used_bytes == used && limit_of("forked").limit_bytes == LIMIT_BYTES);
     check_filled(before + fill_up(epoch, 30000), LIMIT_BYTES);
     STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
@@ -322,14 +320,8 @@ static void *come_and_go(void *argument)
 static void nothing_stays_counted(void)
 {
     enum { THREADS = 3 };
-    pthread_t threads[THREADS];
     set_limits("busy=1M");
-    for (size_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, come_and_go, (void *)(i + 1)) == 0);
-    }
-    for (size_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    in_threads(THREADS, come_and_go, (void *)1, 1);
     const struct limit limit = limit_of("busy");
     CHECK_SAY(limit.used_bytes == 0 && limit.refusals != 0, "%" PRIu64 " bytes, %" PRIu64 " refusals", limit.used_bytes,
               limit.refusals);

@@ -166,20 +166,11 @@ static void *set_meanwhile(void *argument)
 static void options_change_beside_threads(void)
 {
     enum { WORKERS = 2, SETTERS = 2 };
-    pthread_t workers[WORKERS], setters[SETTERS];
-    for (size_t i = 0; i < WORKERS; i++) {
-        CHECK(pthread_create(&workers[i], NULL, work_meanwhile, (void *)(i + 1)) == 0);
-    }
-    for (size_t i = 0; i < SETTERS; i++) {
-        CHECK(pthread_create(&setters[i], NULL, set_meanwhile, (void *)(i + 5)) == 0);
-    }
-    for (size_t i = 0; i < SETTERS; i++) {
-        CHECK(pthread_join(setters[i], NULL) == 0);
-    }
+    pthread_t workers[WORKERS];
+    threads_begin(workers, WORKERS, work_meanwhile, (void *)1, 1);
+    in_threads(SETTERS, set_meanwhile, (void *)5, 1);
     atomic_store(&done, true);
-    for (size_t i = 0; i < WORKERS; i++) {
-        CHECK(pthread_join(workers[i], NULL) == 0);
-    }
+    threads_end(workers, WORKERS);
     STATUS(tslab_option_set("stats", "0"), TSLAB_OK);
 }
 

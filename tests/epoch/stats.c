@@ -272,18 +272,13 @@ static void *look_at_workers(void *unused)
 
 static void threads_at_work_are_counted_sanely(void)
 {
-    pthread_t watcher, workers[WORKERS];
+    pthread_t watcher;
     struct total_figures before, after;
     totals_get(&before);
-    CHECK(pthread_create(&watcher, NULL, look_at_workers, NULL) == 0);
-    for (size_t i = 0; i < WORKERS; i++) {
-        CHECK(pthread_create(&workers[i], NULL, work_on, (void *)(i + 1)) == 0);
-    }
-    for (size_t i = 0; i < WORKERS; i++) {
-        CHECK(pthread_join(workers[i], NULL) == 0);
-    }
+    watcher = thread_begin(look_at_workers, NULL);
+    in_threads(WORKERS, work_on, (void *)1, 1);
     atomic_store(&worked, true);
-    CHECK(pthread_join(watcher, NULL) == 0);
+    (void)thread_end(watcher);
     totals_get(&after);
     CHECK(after.live_objects == before.live_objects);
     CHECK(after.allocations == before.allocations + WORKERS * times(400000));
@@ -498,16 +493,11 @@ static void *move(void *argument)
 
 static void one_may_look_at_any_time(void)
 {
-    pthread_t watcher, movers[2];
-    CHECK(pthread_create(&watcher, NULL, look_on, NULL) == 0);
-    for (size_t i = 0; i < COUNT_OF(movers); i++) {
-        CHECK(pthread_create(&movers[i], NULL, move, (void *)(i + 1)) == 0);
-    }
-    for (size_t i = 0; i < COUNT_OF(movers); i++) {
-        CHECK(pthread_join(movers[i], NULL) == 0);
-    }
+    pthread_t watcher;
+    watcher = thread_begin(look_on, NULL);
+    in_threads(2, move, (void *)1, 1);
     atomic_store(&done, true);
-    CHECK(pthread_join(watcher, NULL) == 0);
+    (void)thread_end(watcher);
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }
 
@@ -547,15 +537,13 @@ static void the_tables_grow_while_others_look(void)
 {
     static tslab_epoch epochs[2][GROWN];
     pthread_t watcher, growers[2];
-    CHECK(pthread_create(&watcher, NULL, look_at_all, NULL) == 0);
+    watcher = thread_begin(look_at_all, NULL);
     for (size_t i = 0; i < COUNT_OF(growers); i++) {
         CHECK(pthread_create(&growers[i], NULL, grow, epochs[i]) == 0);
     }
-    for (size_t i = 0; i < COUNT_OF(growers); i++) {
-        CHECK(pthread_join(growers[i], NULL) == 0);
-    }
+    threads_end(growers, COUNT_OF(growers));
     atomic_store(&grown, true);
-    CHECK(pthread_join(watcher, NULL) == 0);
+    (void)thread_end(watcher);
     for (size_t i = 0; i < 2 * GROWN; i++) {
         ALIVE(epochs[i / GROWN][i % GROWN], 1);
         STATUS(tslab_epoch_release(epochs[i / GROWN][i % GROWN], 0, NULL), TSLAB_OK);

@@ -3,6 +3,7 @@
  * usage: family_jemalloc docs/statistics.md    The page has the table of keys, each of which is read, by name and by
  * number, with the right and with wrong sizes. */
 #include "check.h"
+#include "threads.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -358,13 +359,11 @@ static void threads_and_forks(void)
         CHECK(pthread_create(&threads[i], NULL, asks, (void *)"stats.allocated") == 0);
     for (unsigned i = 0; i < 100; i++) {
         const pid_t child = fork();
-        CHECK(child >= 0);
         if (child == 0) {
             begin_epoch();
             _exit(size_of("stats.allocated") == 0);
         }
-        int status = -1;
-        CHECK(waitpid(child, &status, 0) == child && status == 0);
+        child_ends_well(child);
     }
     ends = true;
     for (unsigned i = 0; i < COUNT_OF(threads); i++)

@@ -1,6 +1,7 @@
 /* Forks while another library's fork handlers wait for its threads (library.c), and other threads allocate. Each hung
  * at the first fork or the second, while its handlers ran inside of the allocator's. */
 #include "check.h"
+#include "threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,9 +25,7 @@ int main(void)
 {
     alarm(HANG_SECONDS);
     pthread_t workers[WORKERS];
-    for (int i = 0; i < WORKERS; i++) {
-        CHECK(pthread_create(&workers[i], NULL, work, NULL) == 0);
-    }
+    threads_begin(workers, WORKERS, work, NULL, 0);
     for (int i = 0; i < FORKS; i++) {
         const pid_t pid = fork();
         if (pid == 0) {
@@ -40,8 +39,6 @@ int main(void)
         CHECK_SAY(status == 0, "child %d ended with status %#x", i, (unsigned)status);
     }
     done = true;
-    for (int i = 0; i < WORKERS; i++) {
-        CHECK(pthread_join(workers[i], NULL) == 0);
-    }
+    threads_end(workers, WORKERS);
     return 0;
 }

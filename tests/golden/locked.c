@@ -7,6 +7,7 @@
  * Prints a line for each operation: its name, how often it ran, and for all these times together the locked
  * read-modify-writes, the seq_cst stores, and the locks by the names of their ranks. locked.py reads the lines. */
 #include "check.h"
+#include "threads.h"
 
 #include "os/lock.h"
 #include "os/os.h"
@@ -262,9 +263,7 @@ static void run_threads(const struct path *path)
     struct counts sum = { 0 };
     CHECK(pthread_key_create(&end_key, thread_ended) == 0);
     for (size_t i = 0; i < WARM + THREADS; i++) {
-        pthread_t thread;
-        CHECK(pthread_create(&thread, NULL, thread_of_sizes, (void *)(uintptr_t)path) == 0);
-        CHECK(pthread_join(thread, NULL) == 0);
+        in_a_thread(thread_of_sizes, (void *)(uintptr_t)path);
         for (size_t k = 0; i >= WARM && k < COUNTED_MOST; k++) {
             sum.of[k] += ended.of[k];
         }
@@ -303,7 +302,7 @@ static struct counts take_turns(struct turns *turns)
 {
     pthread_t thread;
     CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
-    CHECK(pthread_create(&thread, NULL, second_thread, turns) == 0);
+    thread = thread_begin(second_thread, turns);
     for (size_t i = 0; i < turns->warm + turns->rounds; i++) {
         if (i == turns->warm) {
             counting_begins();
@@ -313,7 +312,7 @@ static struct counts take_turns(struct turns *turns)
         pthread_barrier_wait(&turn);
     }
     const struct counts counts = counts_so_far();
-    CHECK(pthread_join(thread, NULL) == 0);
+    (void)thread_end(thread);
     return counts;
 }
 

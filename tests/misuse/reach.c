@@ -13,6 +13,7 @@
 #include "malloc/current_thread.h"
 #include "os/os.h"
 #include "space/arena.h"
+#include "threads.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -398,9 +399,7 @@ static void all_bytes_are_the_users(void)
         mixed[i] = full_object(i % 2000);
     }
     for (int round = 0; round < 3; round++) {
-        pthread_t thread;
-        CHECK(pthread_create(&thread, NULL, change_half_of_them, NULL) == 0);
-        CHECK(pthread_join(thread, NULL) == 0);
+        in_a_thread(change_half_of_them, NULL);
         (void)change_half_of_them(NULL);
         epochs_come_and_go();
         CHECK(GUARDED || arena_holds_but(0x5a));

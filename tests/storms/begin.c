@@ -3,6 +3,7 @@
  *
  *   begin <processes> */
 #include "message.h"
+#include "threads.h"
 
 #include <sys/wait.h>
 
@@ -56,9 +57,7 @@ static void begin(void)
     for (size_t i = 0; i < COUNT_OF(bodies); i++) {
         CHECK(pthread_create(&threads[i], NULL, bodies[i], NULL) == 0);
     }
-    for (size_t i = 0; i < COUNT_OF(bodies); i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, COUNT_OF(bodies));
     check_all_is_back(1);
 }
 
@@ -67,14 +66,11 @@ int main(int argc, char **argv)
     CHECK_SAY(argc == 2, "usage: begin <processes>");
     for (int i = (int)check_count(argv[1]); i > 0; i--) {
         const pid_t pid = fork();
-        CHECK(pid >= 0);
         if (pid == 0) {
             begin();
             exit(0); /* so that a sanitizer has its say */
         }
-        int status;
-        CHECK(waitpid(pid, &status, 0) == pid);
-        CHECK_SAY(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child ended with status %#x", (unsigned)status);
+        child_ends_well(pid);
     }
     return 0;
 }

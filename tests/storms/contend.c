@@ -4,6 +4,7 @@
  *   contend <rounds> <size> */
 #include "figures.h"
 #include "message.h"
+#include "threads.h"
 
 /* Only so much of an object is written, so that the threads spend their time in the allocator. */
 enum { THREADS = 3, BATCH = 600, WRITTEN = 48 };
@@ -39,13 +40,7 @@ int main(int argc, char **argv)
     size = check_count(argv[2]);
     CHECK(size >= WRITTEN);
     CHECK(pthread_barrier_init(&barrier, NULL, THREADS) == 0);
-    pthread_t threads[THREADS];
-    for (uintptr_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, work, (void *)i) == 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    in_threads(THREADS, work, NULL, 1);
     struct tslab_stats stats;
     tslab_stats_get(&stats);
     CHECK(stats.allocations == (uint64_t)rounds * THREADS * BATCH);

@@ -200,8 +200,7 @@ static void *find_it_gone(void *unused)
 static void fork_while_another_is_inside(void)
 {
     lone = opened_as("lone", TSLAB_POLICY_RELEASE);
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, stay_inside, NULL) == 0);
+    const pthread_t thread = thread_begin(stay_inside, NULL);
     while (!atomic_load(&is_inside)) {
         usleep(200);
     }
@@ -217,7 +216,7 @@ static void fork_while_another_is_inside(void)
     CHECK(waitpid(pid, &status, 0) == pid);
     CHECK_SAY(status == 0, "the child ended with status %#x", (unsigned)status);
     atomic_store(&done, true);
-    CHECK(pthread_join(thread, NULL) == 0);
+    (void)thread_end(thread);
     atomic_store(&done, false);
     STATUS(tslab_epoch_close(lone, 0, NULL), TSLAB_OK);
 }
@@ -236,17 +235,13 @@ int main(int argc, char **argv)
         renew(&own[i], epochs[i % EPOCHS], &random);
     }
     pthread_t threads[WORKERS];
-    for (size_t i = 0; i < WORKERS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, work, (void *)i) == 0);
-    }
+    threads_begin(threads, WORKERS, work, NULL, 1);
     for (uint64_t number = 0; number < forks; number++) {
         fork_once(number);
         renew(&own[number % OWN], epochs[number % EPOCHS], &random);
     }
     atomic_store(&done, true);
-    for (size_t i = 0; i < WORKERS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, WORKERS);
     for (size_t i = 0; i < OWN; i++) {
         drop(&own[i]);
     }

@@ -219,14 +219,10 @@ static void that_pass_through_threads(void)
     for (size_t i = 0; i < STAGES; i++) {
         CHECK(pthread_mutex_init(&belts[i].lock, NULL) == 0 && pthread_cond_init(&belts[i].changed, NULL) == 0);
     }
-    for (size_t i = 0; i < STAGES; i++) {
-        CHECK(pthread_create(&threads[i], NULL, stage, (void *)i) == 0);
-    }
+    threads_begin(threads, STAGES, stage, NULL, 1);
     stays_flat_but_for(ON_BELTS, live_on_many_threads, times(100000));
     belt_put(0, no_epoch);
-    for (size_t i = 0; i < STAGES; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, STAGES);
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }
 

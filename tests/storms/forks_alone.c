@@ -3,6 +3,7 @@
  *
  *   forks <forks> */
 #include "message.h"
+#include "threads.h"
 
 #include <sys/wait.h>
 
@@ -64,16 +65,12 @@ static void use_in_child(uint64_t seed)
 static void fork_once(int number)
 {
     const pid_t pid = fork();
-    CHECK(pid >= 0);
     if (pid == 0) {
         alarm(CHILD_HANG_SECONDS);
         use_in_child((uint64_t)number);
         _exit(0);
     }
-    int status;
-    CHECK(waitpid(pid, &status, 0) == pid);
-    CHECK_SAY(WIFEXITED(status) && WEXITSTATUS(status) == 0, "child %d ended with status %#x", number,
-              (unsigned)status);
+    child_ends_well(pid);
 }
 
 int main(int argc, char **argv)
@@ -84,9 +81,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < OWN; i++) {
         own[i] = message_new(&random);
     }
-    for (uintptr_t i = 0; i < WORKERS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, work, (void *)i) == 0);
-    }
+    threads_begin(threads, WORKERS, work, NULL, 1);
     const int forks = (int)check_count(argv[1]);
     for (int i = 0; i < forks; i++) {
         fork_once(i);
@@ -95,9 +90,7 @@ int main(int argc, char **argv)
         *at = message_new(&random);
     }
     atomic_store(&done, true);
-    for (int i = 0; i < WORKERS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, WORKERS);
     struct message *message;
     for (int i = 0; i < WORKERS; i++) {
         while ((message = ring_take(&rings[i])) != NULL) {

@@ -2,6 +2,7 @@
  *
  *   grow <blocks> */
 #include "message.h"
+#include "threads.h"
 
 enum { THREADS = 4, FROM = 512 << 10, TO = 16 << 20 };
 
@@ -25,12 +26,6 @@ int main(int argc, char **argv)
 {
     CHECK_SAY(argc == 2, "usage: grow <blocks>");
     blocks = check_count(argv[1]);
-    pthread_t threads[THREADS];
-    for (uintptr_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, grow, (void *)i) == 0);
-    }
-    for (size_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    in_threads(THREADS, grow, NULL, 1);
     return 0;
 }

@@ -4,6 +4,7 @@
  *   traffic <generations> <operations of each thread> */
 #include "figures.h"
 #include "message.h"
+#include "threads.h"
 
 #include <fcntl.h>
 
@@ -139,12 +140,10 @@ int main(int argc, char **argv)
     }
     /* One thread at a time is replaced, so that others use what the dead one left. */
     for (int i = 1; i < generations * WORKERS; i++) {
-        CHECK(pthread_join(threads[i % WORKERS], NULL) == 0);
+        (void)thread_end(threads[i % WORKERS]);
         start(&threads[i % WORKERS], work, &workers[i % WORKERS]);
     }
-    for (size_t i = 0; i < WORKERS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, WORKERS);
     atomic_store(&done, true);
     CHECK(pthread_join(others[0], NULL) == 0 && pthread_join(others[1], NULL) == 0);
     struct message *message;

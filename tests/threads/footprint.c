@@ -4,6 +4,7 @@
  *   footprint threads   prints the resident KiB that each of many threads adds when it has allocated a little */
 
 #include "check.h"
+#include "threads.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -42,14 +43,10 @@ int main(int argc, char **argv)
     pthread_barrier_init(&ready, NULL, THREADS + 1);
     pthread_barrier_init(&leave, NULL, THREADS + 1);
     const size_t before = resident_kib();
-    for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, a_little, NULL) == 0);
-    }
+    threads_begin(threads, THREADS, a_little, NULL, 0);
     pthread_barrier_wait(&ready);
     printf("%zu\n", (resident_kib() - before) / THREADS);
     pthread_barrier_wait(&leave);
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    threads_end(threads, THREADS);
     return 0;
 }

@@ -2,6 +2,7 @@
  * collected. They work from caches, as the thread did: the library counts what it gives back to slabs, which is all of
  * a record's cache whenever a record was only borrowed. */
 #include "check.h"
+#include "threads.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -60,16 +61,10 @@ static void *work(void *unused)
 
 int main(void)
 {
-    pthread_t threads[THREADS];
     stat_get = (int (*)(const char *, uint64_t *))dlsym(RTLD_DEFAULT, "tslab_stat_get");
     CHECK(pthread_key_create(&key, destroy) == 0);
     const uint64_t before = flushes();
-    for (unsigned i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, work, NULL) == 0);
-    }
-    for (unsigned i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    in_threads(THREADS, work, NULL, 0);
     const uint64_t passed = flushes() - before;
     CHECK_SAY(passed < THREADS * OBJECTS / 10, "%zu flushes", (size_t)passed);
     return 0;

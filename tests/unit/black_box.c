@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "faults.h"
 #include "groups.h"
+#include "threads.h"
 
 #include "audit/accounts.h"
 #include "audit/census.h"
@@ -364,13 +365,8 @@ static void one_of_many_writes(const void *argument)
     pthread_t threads[5];
     begin();
     limit_to(HARD_MIB);
-    CHECK(pthread_barrier_init(&begins, NULL, COUNT_OF(threads)) == 0);
-    for (size_t i = 0; i < COUNT_OF(threads); i++) {
-        CHECK(pthread_create(&threads[i], NULL, grow, NULL) == 0);
-    }
-    for (size_t i = 0; i < COUNT_OF(threads); i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    CHECK(pthread_barrier_init(&begins, NULL, 5) == 0);
+    in_threads(COUNT_OF(threads), grow, NULL, 0);
     has(1, -1);
     hold(2);
     has(2, -1);

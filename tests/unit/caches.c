@@ -1,6 +1,7 @@
 /* The caches of threads: when they help, how much they may hold, and when they give back. Every scenario is a process
  * of its own, so that the counters start at zero. */
 #include "child.h"
+#include "threads.h"
 
 #include "common/option.h"
 #include "common/size_class.h"
@@ -279,9 +280,7 @@ static void an_exit_empties_the_caches(const void *argument)
 {
     CHECK(pthread_key_create(&late_key, free_late) == 0);
     for (int i = 0; i < 20; i++) {
-        pthread_t thread;
-        CHECK(pthread_create(&thread, NULL, fill_caches_and_exit, NULL) == 0);
-        CHECK(pthread_join(thread, NULL) == 0);
+        in_a_thread(fill_caches_and_exit, NULL);
         (void)tslab_trim(); /* the heap rests until then */
         struct total_figures stats;
         stats_totals(&stats);
@@ -303,9 +302,7 @@ static void a_heap_rests_between_two_threads(const void *argument)
 {
     void *places[2];
     for (int i = 0; i < 2; i++) {
-        pthread_t thread;
-        CHECK(pthread_create(&thread, NULL, allocate_and_free, NULL) == 0);
-        CHECK(pthread_join(thread, &places[i]) == 0);
+        places[i] = in_a_thread(allocate_and_free, NULL);
     }
     CHECK(places[0] == places[1] && resting_look(0));
     CHECK(!resting_tick(os_now_ms() + 2000) && !resting_look(0));
@@ -337,17 +334,11 @@ static void a_heap_that_is_emptied_is_passed_over(const void *argument)
 {
     struct pair_of_threads pair;
     CHECK(pthread_barrier_init(&pair.turn, NULL, 2) == 0);
-    pthread_t threads[2], thread;
-    for (int i = 0; i < 2; i++) {
-        CHECK(pthread_create(&threads[i], NULL, allocate_beside_another, &pair) == 0);
-    }
-    for (int i = 0; i < 2; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    in_threads(2, allocate_beside_another, &pair, 0);
     for (int i = 0; i < 2; i++) {
         struct heap *taken;
         lock_acquire(&pair.heaps[i]->gate->lock);
-        CHECK(pthread_create(&thread, NULL, tell_heap, &taken) == 0 && pthread_join(thread, NULL) == 0);
+        in_a_thread(tell_heap, &taken);
         lock_release(&pair.heaps[i]->gate->lock);
         CHECK(taken == pair.heaps[1 - i]);
     }
@@ -369,8 +360,8 @@ static void a_slab_finds_a_new_home(const void *argument)
     void *left;
     pthread_t thread;
     tslab_free(keep(tslab_malloc(1)));
-    CHECK(pthread_create(&thread, NULL, allocate_and_leave, &left) == 0);
-    CHECK(pthread_join(thread, NULL) == 0);
+    thread = thread_begin(allocate_and_leave, &left);
+    (void)thread_end(thread);
     const uint32_t theirs = load_plain(&arena.units[arena_unit(left)].tag);
     (void)tslab_trim(); /* its heap rests until then */
     void *const p = tslab_malloc(48);
@@ -432,14 +423,14 @@ static pthread_t begin_work(struct exchange_of_work *work, size_t size)
     *work = (struct exchange_of_work){ .given = objects, .size = size };
     CHECK(pthread_barrier_init(&work->turn, NULL, 2) == 0);
     tslab_free(keep(tslab_malloc(1)));
-    CHECK(pthread_create(&thread, NULL, free_what_is_given, work) == 0);
+    thread = thread_begin(free_what_is_given, work);
     return thread;
 }
 
 static void end_work(struct exchange_of_work *work, pthread_t thread)
 {
     let_free(work, 0);
-    CHECK(pthread_join(thread, NULL) == 0);
+    (void)thread_end(thread);
     CHECK(pthread_barrier_destroy(&work->turn) == 0);
 }
 
@@ -565,15 +556,9 @@ static void *make_objects(void *argument)
 static void mixed_or_in_rows(const void *argument)
 {
     const size_t turns = *(const size_t *)argument;
-    pthread_t threads[MAKERS];
     learn_nothing();
     tslab_free(keep(tslab_malloc(1)));
-    for (size_t i = 0; i < MAKERS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, make_objects, &objects[i * OF_EACH]) == 0);
-    }
-    for (size_t i = 0; i < MAKERS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    in_threads(MAKERS, make_objects, objects, OF_EACH * sizeof objects[0]);
     struct exchange_of_work work; /* the process has another thread meanwhile */
     const pthread_t thread = begin_work(&work, 64);
     const unsigned class = class_of_size(64);
@@ -656,11 +641,10 @@ static void *use_few_sizes(void *page)
 /* Neither the thread's own work, nor reports, nor a look for what is idle, nor its end. */
 static void what_a_thread_does_not_use_is_not_touched(const void *argument)
 {
-    pthread_t thread;
     char *page = NULL;
     tslab_free(keep(tslab_malloc(1)));
     for (int i = 0; i < 2; i++) { /* the record serves again */
-        CHECK(pthread_create(&thread, NULL, use_few_sizes, &page) == 0 && pthread_join(thread, NULL) == 0);
+        in_a_thread(use_few_sizes, &page);
         struct total_figures stats;
         stats_totals(&stats);
         tslab_trim();
@@ -690,15 +674,9 @@ static void a_class_that_is_used_little_caches_little(const void *argument)
                   size);
         tslab_free(object);
     }
-    pthread_t threads[MANY];
     pthread_barrier_t turn;
     CHECK(pthread_barrier_init(&turn, NULL, MANY) == 0);
-    for (unsigned i = 0; i < MANY; i++) {
-        CHECK(pthread_create(&threads[i], NULL, use_a_class, &turn) == 0);
-    }
-    for (unsigned i = 0; i < MANY; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    in_threads(MANY, use_a_class, &turn, 0);
 }
 
 /* Many threads together, each with all sizes, which also free what others have allocated. */
@@ -757,9 +735,7 @@ static void a_budget_is_for_all_threads(const void *argument)
     CHECK_SAY(stats.cached_bytes + hot <= option_values[OPTION_CACHE_BYTES], "%zu bytes and %zu in hot runs",
               (size_t)stats.cached_bytes, hot);
     pthread_barrier_wait(&turn);
-    for (unsigned i = 0; i < CROWD; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, CROWD);
     exchange_tick(true);
     tslab_trim();
     CHECK_SAY(cache_budget_taken() == 0, "%zu bytes are taken at the end", cache_budget_taken());
@@ -955,7 +931,7 @@ static void shift_sizes_beside_a_thread(const void *unused)
     CHECK(pthread_barrier_init(&end, NULL, 2) == 0 && pthread_create(&thread, NULL, wait_for_end, &end) == 0);
     shift_sizes(unused);
     pthread_barrier_wait(&end);
-    CHECK(pthread_join(thread, NULL) == 0);
+    (void)thread_end(thread);
 }
 
 /* Generations of objects, which are freed in order but for one in ten, and those five generations later. Objects that

@@ -4,6 +4,7 @@
 #include "engine.h"
 #include "faults.h"
 #include "groups.h"
+#include "threads.h"
 
 #include "os/container.h"
 #include "space/limit.h"
@@ -110,17 +111,13 @@ static void what_resting_threads_keep_goes_back(const void *argument)
     set_limits(HARD_MIB, 0);
     CHECK(pthread_barrier_init(&freed, NULL, RESTING_THREADS + 1) == 0);
     CHECK(pthread_barrier_init(&ends, NULL, RESTING_THREADS + 1) == 0);
-    for (unsigned i = 0; i < RESTING_THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, free_and_rest, NULL) == 0);
-    }
+    threads_begin(threads, RESTING_THREADS, free_and_rest, NULL, 0);
     (void)pthread_barrier_wait(&freed);
     void *const block = tslab_malloc((HARD_MIB - 2) * MIB);
     CHECK(block != NULL);
     tslab_free(block);
     (void)pthread_barrier_wait(&ends);
-    for (unsigned i = 0; i < RESTING_THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, RESTING_THREADS);
 }
 
 static void refusals_are_quick(const void *argument)

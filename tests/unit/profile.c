@@ -2,6 +2,7 @@
  * is a process of its own, with a generator that starts with the same number each time. */
 #include "child.h"
 #include "faults.h"
+#include "threads.h"
 
 #include "common/metadata.h"
 #include "common/random.h"
@@ -254,9 +255,7 @@ static void run_threads(void *(*body)(void *), unsigned shift)
     for (unsigned i = 0; i < 20; i++) {
         (void)all_living(); /* the others go on meanwhile */
     }
-    for (unsigned i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, THREADS);
 }
 
 static void threads_share_the_profile(const void *unused)
@@ -289,12 +288,12 @@ static void other_threads_begin_at_once(const void *unused)
     for (unsigned round = 0; round < 50; round++) {
         pthread_t thread;
         pairs_done = is_switched = 0;
-        CHECK(pthread_create(&thread, NULL, allocate_afterwards, NULL) == 0);
+        thread = thread_begin(allocate_afterwards, NULL);
         while (pairs_done < 1000) {
         }
         start(1);
         is_switched = 1;
-        CHECK(pthread_join(thread, NULL) == 0);
+        (void)thread_end(thread);
         const unsigned found = living(64, 65).samples;
         CHECK_SAY(found == AFTERWARDS, "%u of %u objects are sampled", found, (unsigned)AFTERWARDS);
         for (unsigned i = 0; i < AFTERWARDS; i++) {
@@ -330,7 +329,6 @@ static void a_child_goes_on(const void *unused)
         objects[i] = tslab_malloc(100);
     }
     const pid_t pid = fork();
-    CHECK(pid >= 0);
     if (pid == 0) {
         for (unsigned i = 0; i < 500; i++) {
             tslab_free(objects[i]);
@@ -342,8 +340,7 @@ static void a_child_goes_on(const void *unused)
         CHECK_SAY(found == 600, "%u objects live in the child", found);
         _exit(0);
     }
-    int status;
-    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    child_ends_well(pid);
     CHECK(living(112, 113).samples == 1000);
 }
 

@@ -1,6 +1,7 @@
 /* Records of epochs: the pages of those that are idle go back, a value of an earlier life is refused whatever became of
  * its record, an instance finds its members alone, and its quota stays while it is used. */
 #include "child.h"
+#include "threads.h"
 
 #include "epoch/ending.h"
 #include "malloc/current_thread.h"
@@ -92,9 +93,7 @@ static void *come_late(void *argument)
 static void late_threads_find_nothing(const void *argument)
 {
     pthread_t threads[THREADS];
-    for (uintptr_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, come_late, (void *)(i + 1)) == 0);
-    }
+    threads_begin(threads, THREADS, come_late, (void *)1, 1);
     for (size_t round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < BATCH; i++) {
             epochs[i] = tslab_epoch_open(NULL);
@@ -107,9 +106,7 @@ static void late_threads_find_nothing(const void *argument)
         (void)tslab_trim();
     }
     store_release(&over, true);
-    for (size_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, THREADS);
     (void)tslab_trim();
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }

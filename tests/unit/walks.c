@@ -1,5 +1,6 @@
 /* Walks over epochs go over those that are in use, however many there were at once: their steps are counted. */
 #include "child.h"
+#include "threads.h"
 
 #include "slab/epoch_record.h"
 
@@ -65,7 +66,6 @@ static void check_visits(const char *what, unsigned walks)
 static void close_in_child(void)
 {
     const pid_t pid = fork();
-    CHECK(pid >= 0);
     if (pid == 0) {
         check_visits("the child of a fork", 2);
         const tslab_epoch epoch = tslab_epoch_open(NULL);
@@ -73,8 +73,7 @@ static void close_in_child(void)
         CHECK(out() <= OPEN + 1); /* the child keeps what it closed, and nothing from before */
         _exit(0);
     }
-    int status;
-    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    child_ends_well(pid);
 }
 
 static void *nothing(void *unused)
@@ -85,8 +84,7 @@ static void *nothing(void *unused)
 static void walks_go_over_what_is_in_use(void **state)
 {
     /* In a process that never had a second thread a fork has nothing to do. */
-    pthread_t other;
-    CHECK(pthread_create(&other, NULL, nothing, NULL) == 0 && pthread_join(other, NULL) == 0);
+    in_a_thread(nothing, NULL);
     const int nowhere = open("/dev/null", O_WRONLY);
     CHECK(nowhere >= 0);
     open_many();

@@ -1,6 +1,7 @@
 /* Work that reaches what the library asks of libc: objects of all kinds of sizes, threads that come and go, forks,
  * trims, reports by libc's names. */
 #include "check.h"
+#include "threads.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -50,13 +51,9 @@ int main(void)
     alarm(HANG_SECONDS);
     allocate();
     fork_once();
-    for (unsigned i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, run, NULL) == 0);
-    }
+    threads_begin(threads, THREADS, run, NULL, 0);
     fork_once();
-    for (unsigned i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, THREADS);
     (void)malloc_trim(0);
     CHECK(malloc_info(0, stdout) == 0);
     malloc_stats();
