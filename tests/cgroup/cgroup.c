@@ -87,7 +87,7 @@ static void empty(void)
     }
 }
 
-static void see_the_limit(const void *argument)
+IN_A_CHILD(the_limit_is_seen)
 {
     struct container found;
     join(GROUP_MIB * MIB);
@@ -109,7 +109,7 @@ static void exceed_the_limit(const void *argument)
     (void)fill((GROUP_MIB + 32) * MIB);
 }
 
-static void be_refused_before(const void *argument)
+IN_A_CHILD(a_hard_limit_comes_first)
 {
     join(GROUP_MIB * MIB);
     CHECK(tslab_limits_set(&(struct tslab_limits){ .hard_bytes = (GROUP_MIB - 32) * MIB }) == TSLAB_OK);
@@ -128,7 +128,7 @@ static void wait_for_reuse(void)
     CHECK_SAY(used_bytes() > 90 * MIB, "%zu bytes", used_bytes());
 }
 
-static void save_near_the_limit(const void *argument)
+IN_A_CHILD(near_the_limit_nothing_waits)
 {
     option_values[OPTION_KEEPER] = 0;
     wait_for_reuse();
@@ -157,7 +157,7 @@ static void read_much(void)
 }
 
 /* A group that has read files is full, and the kernel takes their pages back when it needs memory. */
-static void read_files(const void *argument)
+IN_A_CHILD(pages_of_files_are_no_use)
 {
     option_values[OPTION_KEEPER] = 0;
     join(GROUP_MIB * MIB);
@@ -185,7 +185,7 @@ static void *sleep_for_long(void *is_there)
 }
 
 /* The group's limit falls while the process is idle. The library finds out by itself. */
-static void save_while_idle(const void *argument)
+IN_A_CHILD(an_idle_process_sees_it)
 {
     enum { TRIES = 100 };
     const struct timespec pause = { .tv_nsec = 100000000 };
@@ -239,13 +239,12 @@ static size_t used_in_box(pid_t process)
     return used;
 }
 
-static void a_box_is_left(void **state)
+TEST(a_box_is_left)
 {
     enum { KILLS = 10 };
     static const size_t sizes[] = { 100, 1000, 30000, 300000, 2000000 };
     const char *const folder = getenv("TESTS_FOLDER");
     unsigned told = 0;
-    (void)state;
     snprintf(boxes, sizeof boxes, "%.200s/tslab-boxes-XXXXXX", folder != NULL ? folder : "/tmp");
     assert_non_null(mkdtemp(boxes));
     for (size_t i = 0; i < KILLS; i++) {
@@ -258,20 +257,7 @@ static void a_box_is_left(void **state)
     assert_true(rmdir(boxes) == 0 && told >= KILLS * 9 / 10);
 }
 
-#define IN_A_GROUP(name, body)                                                                                         \
-    static void name(void **state)                                                                                     \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        child_succeeds(body, NULL, "");                                                                                \
-    }
-
-IN_A_GROUP(the_limit_is_seen, see_the_limit)
-IN_A_GROUP(a_hard_limit_comes_first, be_refused_before)
-IN_A_GROUP(near_the_limit_nothing_waits, save_near_the_limit)
-IN_A_GROUP(an_idle_process_sees_it, save_while_idle)
-IN_A_GROUP(pages_of_files_are_no_use, read_files)
-
-static void the_kernel_enforces_it(void **state)
+TEST(the_kernel_enforces_it)
 {
     const struct child child = child_run(exceed_the_limit, NULL);
     assert_true(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGKILL);
@@ -296,15 +282,6 @@ static bool has_file(const char *name)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_limit_is_seen),
-        cmocka_unit_test(the_kernel_enforces_it),
-        cmocka_unit_test(a_hard_limit_comes_first),
-        cmocka_unit_test(near_the_limit_nothing_waits),
-        cmocka_unit_test(an_idle_process_sees_it),
-        cmocka_unit_test(pages_of_files_are_no_use),
-        cmocka_unit_test(a_box_is_left),
-    };
     const char *const around = getenv("TESTS_CGROUP");
     if (around == NULL || around[0] == 0) {
         return give_up("TESTS_CGROUP names no control group in which this test may make one");
@@ -320,6 +297,6 @@ int main(void)
         return give_up("the control group has no memory controller (cgroup.subtree_control)");
     }
     printf("version %d: %s\n", is_first_version ? 1 : 2, group);
-    const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failures = tests_run();
     return rmdir(group) == 0 ? failures : 1;
 }

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -142,7 +143,58 @@ static inline void child_succeeds(void (*body)(const void *), const void *argume
     assert_int_equal(child.status, 0);
 }
 
-/* A test that runs its body in a child, or in a child for each element of an array. */
+/* Tests are listed where they are defined, and run in this order. */
+enum { TESTS_MOST = 96 };
+static struct CMUnitTest tests_listed[TESTS_MOST];
+static int tests_lines[TESTS_MOST];
+static size_t tests_count;
+
+static inline void test_listed(int line, const char *name, void (*test)(void **), const void *state)
+{
+    size_t at = tests_count++;
+    CHECK(at < TESTS_MOST);
+    for (; at > 0 && tests_lines[at - 1] > line; at--) {
+        tests_listed[at] = tests_listed[at - 1];
+        tests_lines[at] = tests_lines[at - 1];
+    }
+    tests_lines[at] = line;
+    tests_listed[at] = (struct CMUnitTest){ name, test, NULL, NULL, (void *)(uintptr_t)state };
+}
+
+static inline int tests_run(void)
+{
+    return _cmocka_run_group_tests("tests", tests_listed, tests_count, NULL, NULL);
+}
+
+/* Those that a pattern names. There has to be one. */
+static inline int tests_run_named(const char *pattern)
+{
+    size_t named = 0;
+    for (size_t i = 0; i < tests_count; i++) {
+        if (fnmatch(pattern, tests_listed[i].name, 0) == 0) {
+            tests_listed[named++] = tests_listed[i];
+        }
+    }
+    CHECK_SAY(named > 0, "no case is called like %s", pattern);
+    tests_count = named;
+    return tests_run();
+}
+
+#define AT_LINE(name, line)  name##_##line
+#define AT_LINE_(name, line) AT_LINE(name, line)
+#define LISTED(name, test, state)                                                                                      \
+    __attribute__((constructor)) static void AT_LINE_(listed, __LINE__)(void)                                          \
+    {                                                                                                                  \
+        test_listed(__LINE__, #name, test, state);                                                                     \
+    }
+
+/* TEST(name) { ... }: a test of its own. The others run their bodies in a child, or in one for each element of an
+ * array, which is the argument. */
+#define TEST(name)                                                                                                     \
+    static void name(void **state);                                                                                    \
+    LISTED(name, name, NULL)                                                                                           \
+    static void name(void **state)
+
 struct child_case {
     void (*body)(const void *);
     const void *argument;
@@ -156,15 +208,15 @@ static inline void child_case_runs(void **state)
         child_succeeds(one->body, one->argument == NULL ? NULL : (const char *)one->argument + i * one->size, "");
     }
 }
-#define IN_CHILDREN_OF(body, argument, count, size)                                                                    \
-    {                                                                                                                  \
-#body, child_case_runs, NULL, NULL, &(struct child_case)                                                       \
-        {                                                                                                              \
-            body, argument, count, size                                                                                \
-        }                                                                                                              \
-    }
-#define IN_A_CHILD(body)         IN_CHILDREN_OF(body, NULL, 1, 0)
-#define IN_CHILDREN(body, array) IN_CHILDREN_OF(body, array, COUNT_OF(array), sizeof(array)[0])
+
+#define IN_CHILDREN_OF(name, arguments, count, size)                                                                   \
+    static void name(const void *argument);                                                                            \
+    static const struct child_case name##_case = { name, arguments, count, size };                                     \
+    LISTED(name, child_case_runs, &name##_case)                                                                        \
+    static void name(const void *argument)
+#define IN_A_CHILD(name)           IN_CHILDREN_OF(name, NULL, 1, 0)
+#define IN_A_CHILD_IF(holds, name) IN_CHILDREN_OF(name, NULL, (holds) ? 1 : 0, 0)
+#define IN_CHILDREN(name, array)   IN_CHILDREN_OF(name, array, COUNT_OF(array), sizeof(array)[0])
 
 /* The child aborted. */
 static inline int child_aborted(const struct child *child)

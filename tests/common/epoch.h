@@ -25,23 +25,19 @@ static inline size_t times(size_t count)
     return EPOCH_SLOW ? count / 20 : TSLAB_CHECKED ? count / 5 : count;
 }
 
-/* A case is run in a child, or, with an environment, in a program that has it from the start. A test is run as it is,
- * and makes children of its own. */
+/* CASE(name) { ... }: it is run in a child, or, with an environment, in a program that has it from the start. */
 struct epoch_case {
     const char *name;
     void (*body)(void);
-    void (*test)(void **);
     const char *environment; /* NAME=value */
 };
-#define CASE_WITH(environment, body)                                                                                   \
-    {                                                                                                                  \
-#body, body, NULL, environment                                                                                 \
-    }
-#define CASE(body) CASE_WITH(NULL, body)
-#define TEST(test)                                                                                                     \
-    {                                                                                                                  \
-#test, NULL, test, NULL                                                                                        \
-    }
+#define ALSO_WITH(environment, name)                                                                                   \
+    static void name(void);                                                                                            \
+    static const struct epoch_case AT_LINE_(name, __LINE__) = { #name, name, environment };                            \
+    LISTED(name, case_runs, &AT_LINE_(name, __LINE__))                                                                 \
+    static void name(void)
+#define CASE_WITH(environment, name) ALSO_WITH(environment, name)
+#define CASE(name)                   ALSO_WITH(NULL, name)
 
 /* Whether the malloc of this program is that of the library whose functions it calls. */
 static inline bool malloc_is_ours(void)
@@ -92,23 +88,15 @@ static inline void case_runs(void **state)
 }
 
 /* Runs all cases, or those that a pattern on the command line names, or the body of one. */
-static inline int cases_run(const struct epoch_case *cases, size_t count, int argc, char **argv)
+static inline int cases_run(int argc, char **argv)
 {
-    struct CMUnitTest tests[64];
-    CHECK(count <= COUNT_OF(tests));
-    for (size_t i = 0; i < count; i++) {
-        if (argc == 3 && strcmp(argv[1], "--body") == 0 && strcmp(argv[2], cases[i].name) == 0) {
-            case_body(&cases[i]);
+    for (size_t i = 0; i < tests_count && argc == 3 && strcmp(argv[1], "--body") == 0; i++) {
+        if (strcmp(argv[2], tests_listed[i].name) == 0) {
+            case_body(tests_listed[i].initial_state);
             return 0;
         }
-        void *const state = (void *)(uintptr_t)&cases[i];
-        tests[i] =
-            (struct CMUnitTest){ cases[i].name, cases[i].test == NULL ? case_runs : cases[i].test, NULL, NULL, state };
     }
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return _cmocka_run_group_tests("epoch", tests, count, NULL, NULL);
+    return argc > 1 ? tests_run_named(argv[1]) : tests_run();
 }
 
 /* Epochs. */

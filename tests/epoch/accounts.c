@@ -84,7 +84,7 @@ static void look(uint64_t steady_bytes)
     CHECK(bytes + MOTION_BYTES >= steady_bytes && bytes <= committed + MOTION_BYTES);
 }
 
-static void they_add_up_beside_threads(void)
+CASE(they_add_up_beside_threads)
 {
     static void *steady[STEADY];
     pthread_t threads[THREADS];
@@ -114,11 +114,7 @@ static void they_add_up_beside_threads(void)
     add_up(0);
 }
 
-static const struct epoch_case cases[] = {
-    CASE(they_add_up_beside_threads),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

@@ -34,7 +34,7 @@ static void check_lands(tslab_epoch wanted)
     }
 }
 
-static void libraries_land_in_the_scope(void)
+CASE(libraries_land_in_the_scope)
 {
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         for (unsigned flags = 0; flags <= TSLAB_OPEN_VOUCHED; flags += TSLAB_OPEN_VOUCHED) {
@@ -51,7 +51,7 @@ static void libraries_land_in_the_scope(void)
     }
 }
 
-static void inner_scopes_count(void)
+CASE(inner_scopes_count)
 {
     const tslab_epoch outer = opened(), inner = opened();
     enter(outer);
@@ -69,7 +69,7 @@ static void inner_scopes_count(void)
 }
 
 /* Memory that a library keeps survives its scope. */
-static void what_a_library_keeps_stays_valid(void)
+CASE(what_a_library_keeps_stays_valid)
 {
     enum { TEXTS = 2000 };
     const tslab_epoch epoch = opened();
@@ -99,7 +99,7 @@ enum { HANDED = 300 };
 
 /* libc keeps things of its own, which it allocated in a scope: buffers, what it has looked up, libraries that were
  * loaded. */
-static void libc_may_allocate_in_a_scope(void)
+CASE(libc_may_allocate_in_a_scope)
 {
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         if (policies[i] == TSLAB_POLICY_REPORT) {
@@ -154,7 +154,7 @@ static void at_the_end(void)
     check_lands(last);
 }
 
-static void a_process_may_end_in_a_scope(void)
+CASE(a_process_may_end_in_a_scope)
 {
     last = opened();
     enter(last);
@@ -163,12 +163,7 @@ static void a_process_may_end_in_a_scope(void)
     exit(0);
 }
 
-static const struct epoch_case cases[] = {
-    CASE(libraries_land_in_the_scope),  CASE(inner_scopes_count),           CASE(what_a_library_keeps_stays_valid),
-    CASE(libc_may_allocate_in_a_scope), CASE(a_process_may_end_in_a_scope),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

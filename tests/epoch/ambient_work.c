@@ -42,16 +42,14 @@ static void *serve(void *argument)
     return NULL;
 }
 
-static void requests_have_epochs(void)
+CASE(requests_have_epochs)
 {
     in_threads(4, serve, NULL, 1);
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }
 
-static const struct epoch_case cases[] = { CASE(requests_have_epochs) };
-
 int main(int argc, char **argv)
 {
     CHECK_SAY(malloc_is_ours(), "this is for the drop-in, with TSLAB_EPOCH_POLICY=per-request");
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

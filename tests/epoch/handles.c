@@ -20,7 +20,7 @@ static void refused(tslab_epoch epoch, tslab_handle handle)
     STATUS(tslab_handle_free(epoch, handle), TSLAB_STALE);
 }
 
-static void what_is_too_large_is_refused(void)
+CASE(what_is_too_large_is_refused)
 {
     static const size_t sizes[] = { SIZE_MAX / 2, SIZE_MAX - 8, SIZE_MAX };
     const tslab_epoch epoch = opened();
@@ -81,7 +81,7 @@ static bool is_live(const struct live *live, uint64_t id)
     return false;
 }
 
-static void made_up_handles_are_refused(void)
+CASE(made_up_handles_are_refused)
 {
     static struct live live[MANY];
     const tslab_epoch epoch = opened();
@@ -138,20 +138,15 @@ static void one_place_so_often(size_t count)
 }
 
 /* Nearly as often as 24 bits count. */
-static void nor_after_very_many_times(void)
+CASE(nor_after_very_many_times)
 {
     one_place_so_often(times(16 * MEGABYTE - 2));
-}
-
-static void nor_after_2_to_the_28_times(void)
-{
-    one_place_so_often(((size_t)1 << 28) + 16);
 }
 
 /* The epoch's end. */
 
 /* Their memory is recycled like any. */
-static void memory_of_handles_comes_back(void)
+CASE(memory_of_handles_comes_back)
 {
     enum { COUNT = 20000 };
     static tslab_handle handles[COUNT];
@@ -226,7 +221,7 @@ static void *race_to_free(void *argument)
     return NULL;
 }
 
-static void one_of_many_frees_it(void)
+CASE(one_of_many_frees_it)
 {
     race.rounds = times(100);
     race.epoch = opened();
@@ -283,7 +278,7 @@ static void *live_in_the_world(void *argument)
     return NULL;
 }
 
-static void a_table_is_shared_by_threads(void)
+CASE(a_table_is_shared_by_threads)
 {
     world.epoch = opened();
     in_threads(RACERS, live_in_the_world, (void *)1, 1);
@@ -299,13 +294,13 @@ static void a_table_is_shared_by_threads(void)
     check_gone(world.epoch);
 }
 
-static const struct epoch_case cases[] = {
-    CASE(what_is_too_large_is_refused), CASE(made_up_handles_are_refused), CASE(nor_after_very_many_times),
-    CASE(memory_of_handles_comes_back), CASE(one_of_many_frees_it),        CASE(a_table_is_shared_by_threads),
-    CASE(nor_after_2_to_the_28_times), /* takes long: only when it is asked for */
-};
+CASE(nor_after_2_to_the_28_times)
+{
+    one_place_so_often(((size_t)1 << 28) + 16);
+}
 
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases) - (argc == 1), argc, argv);
+    tests_count -= argc == 1; /* the last takes long: only when it is asked for */
+    return cases_run(argc, argv);
 }

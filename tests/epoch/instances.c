@@ -32,7 +32,7 @@ static void check_instance_gone(tslab_instance instance)
     }
 }
 
-static void an_instance_has_a_root(void)
+CASE(an_instance_has_a_root)
 {
     const tslab_instance cache = instance_opened("cache");
     const tslab_epoch root = tslab_instance_root(cache);
@@ -53,7 +53,7 @@ static void an_instance_has_a_root(void)
     check_instance_gone(cache);
 }
 
-static void values_that_name_none_are_refused(void)
+CASE(values_that_name_none_are_refused)
 {
     const tslab_instance instance = instance_opened(NULL);
     void *const p = filled(tslab_instance_root(instance), 100, 1);
@@ -75,7 +75,7 @@ static void values_that_name_none_are_refused(void)
     STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
 }
 
-static void instances_do_not_see_each_other(void)
+CASE(instances_do_not_see_each_other)
 {
     enum { COUNT = 8, OBJECTS = 500 };
     static void *objects[COUNT][OBJECTS];
@@ -119,7 +119,7 @@ static void instances_do_not_see_each_other(void)
 }
 
 /* Thousands, one after another and at once. */
-static void there_may_be_many(void)
+CASE(there_may_be_many)
 {
     enum { AT_ONCE = 1000 };
     static tslab_instance instances[AT_ONCE];
@@ -183,7 +183,7 @@ static void *use_them_all(void *argument)
     return NULL;
 }
 
-static void any_number_of_threads(void)
+CASE(any_number_of_threads)
 {
     for (size_t i = 0; i < INSTANCES; i++) {
         shared[i] = instance_opened("shared");
@@ -226,13 +226,13 @@ static void *use_one_of_its_own(void *seed)
     return NULL;
 }
 
-static void threads_that_share_nothing(void)
+CASE(threads_that_share_nothing)
 {
     in_threads(APART, use_one_of_its_own, (void *)1, 1);
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }
 
-static void its_memory_comes_back(void)
+CASE(its_memory_comes_back)
 {
     enum { BYTES = 64 * MEGABYTE };
     tslab_free(tslab_malloc(1));
@@ -258,14 +258,7 @@ static void its_memory_comes_back(void)
     CHECK(HEAVY || report.rss_change_bytes <= -(int64_t)((full - before) / 100 * 95));
 }
 
-static const struct epoch_case cases[] = {
-    CASE(an_instance_has_a_root),          CASE(values_that_name_none_are_refused),
-    CASE(instances_do_not_see_each_other), CASE(there_may_be_many),
-    CASE(any_number_of_threads),           CASE(threads_that_share_nothing),
-    CASE(its_memory_comes_back),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

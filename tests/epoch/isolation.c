@@ -87,7 +87,7 @@ static size_t size_to_isolate(uint64_t *random)
 }
 
 /* Everything that allocates, in random order: by name, by scope, in the process, by handle. */
-static void random_traffic_is_isolated(void)
+CASE(random_traffic_is_isolated)
 {
     static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_DRAIN };
     tslab_epoch epochs[EPOCHS];
@@ -192,7 +192,7 @@ static size_t memory_in_use(void)
     return stats.committed_bytes - stats.dirty_bytes; /* what waits for reuse depends on the time */
 }
 
-static void emptied_memory_serves_other_epochs(void)
+CASE(emptied_memory_serves_other_epochs)
 {
     enum { ROUNDS = 60, EACH = 8 * MEGABYTE };
     static tslab_epoch epochs[ROUNDS];
@@ -232,7 +232,7 @@ static void emptied_memory_serves_other_epochs(void)
 }
 
 /* The same on both sides at once, for hours as it were: two epochs that never close. */
-static void two_open_epochs_pass_memory_to_and_fro(void)
+CASE(two_open_epochs_pass_memory_to_and_fro)
 {
     /* Else the time decides how much of what is empty was purged, and counts. */
     CHECK(tslab_option_set("purge", "never") == TSLAB_OK);
@@ -282,7 +282,7 @@ static void *free_what_is_handed(void *unused)
     return NULL;
 }
 
-static void other_threads_empty_an_open_epoch(void)
+CASE(other_threads_empty_an_open_epoch)
 {
     static const size_t some[] = { 48, 64, 300, 4096, 20000 };
     CHECK(pthread_barrier_init(&handed.barrier, NULL, 2) == 0);
@@ -318,14 +318,7 @@ static void other_threads_empty_an_open_epoch(void)
     }
 }
 
-static const struct epoch_case cases[] = {
-    CASE(random_traffic_is_isolated),
-    CASE(emptied_memory_serves_other_epochs),
-    CASE(two_open_epochs_pass_memory_to_and_fro),
-    CASE(other_threads_empty_an_open_epoch),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

@@ -80,7 +80,7 @@ static uint64_t figure_of(const char *name)
 }
 
 /* Of each epoch alone, in its present life, and added up by label. */
-static void the_peak_stays_when_memory_goes(void)
+CASE(the_peak_stays_when_memory_goes)
 {
     struct tslab_epoch_stats stats;
     for (size_t life = 0; life < 3; life++) {
@@ -109,7 +109,7 @@ static void the_peak_stays_when_memory_goes(void)
 
 static const size_t sizes[] = { 300, 3000, 30000, 100000, MEGABYTE };
 
-static void all_epochs_of_a_label_share_it(void)
+CASE(all_epochs_of_a_label_share_it)
 {
     const tslab_instance one = tslab_instance_open("one"), two = tslab_instance_open("two");
     const tslab_instance homes[] = { { 0 }, one, two };
@@ -140,7 +140,7 @@ static void all_epochs_of_a_label_share_it(void)
 }
 
 /* An epoch may be under both limits, and under one of its own: the narrowest decides. */
-static void it_stands_beside_other_limits(void)
+CASE(it_stands_beside_other_limits)
 {
     const tslab_instance instance = tslab_instance_open("instance");
     set_limits("narrow=2M:wide=64M");
@@ -156,7 +156,7 @@ static void it_stands_beside_other_limits(void)
     CHECK(limit_of("wide").used_bytes == 0 && limit_of("narrow").used_bytes == 0);
 }
 
-static void what_is_freed_is_there_again(void)
+CASE(what_is_freed_is_there_again)
 {
     set_limits("drains=4M");
     const struct tslab_epoch_options options = { .label = "drains" };
@@ -178,7 +178,7 @@ static void what_is_freed_is_there_again(void)
 }
 
 /* Plain malloc and realloc inside of a scope, an epoch that advances, and handles. */
-static void all_ways_to_allocate_are_under_it(void)
+CASE(all_ways_to_allocate_are_under_it)
 {
     set_limits("scope=4M");
     const struct tslab_epoch_options options = { .label = "scope" };
@@ -210,7 +210,7 @@ static void all_ways_to_allocate_are_under_it(void)
     STATUS(tslab_work_end(), TSLAB_OK);
 }
 
-static void it_changes_while_epochs_are_open(void)
+CASE(it_changes_while_epochs_are_open)
 {
     set_limits("a=8M");
     const tslab_epoch a = labelled("a", (tslab_instance){ 0 }), early = labelled("b", (tslab_instance){ 0 });
@@ -234,7 +234,7 @@ static void it_changes_while_epochs_are_open(void)
     check_limits("");
 }
 
-static void what_is_no_list_is_refused(void)
+CASE(what_is_no_list_is_refused)
 {
     static const char *const wrong[] = { "a",       "a=",      "=1M",   "a=1M:b",     "a=1",     "a=1X",
                                          "a=16383", "a=1025T", ":a=1M", "a=1M::b=1M", "a=b=16K", "a=1M,b=2M" };
@@ -265,7 +265,7 @@ static void what_is_no_list_is_refused(void)
 }
 
 /* The child of a fork goes on with the limits and the counts, and counts for itself. */
-static void a_fork_has_its_own_count(void)
+CASE(a_fork_has_its_own_count)
 {
     set_limits("forked=4M");
     const tslab_epoch epoch = labelled("forked", (tslab_instance){ 0 });
@@ -287,7 +287,7 @@ static void a_fork_has_its_own_count(void)
     STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
 }
 
-static void the_environment_has_it(void)
+CASE_WITH("TSLAB_EPOCH_LIMITS=of the environment=4M", the_environment_has_it)
 {
     check_limits("of the environment=4M");
     const tslab_epoch epoch = labelled("of the environment", (tslab_instance){ 0 });
@@ -317,7 +317,7 @@ static void *come_and_go(void *argument)
 }
 
 /* However epochs come and go on several threads, while limits change, nothing stays counted. */
-static void nothing_stays_counted(void)
+CASE(nothing_stays_counted)
 {
     enum { THREADS = 3 };
     set_limits("busy=1M");
@@ -327,20 +327,7 @@ static void nothing_stays_counted(void)
               limit.refusals);
 }
 
-static const struct epoch_case cases[] = {
-    CASE(all_epochs_of_a_label_share_it),
-    CASE(the_peak_stays_when_memory_goes),
-    CASE(it_stands_beside_other_limits),
-    CASE(what_is_freed_is_there_again),
-    CASE(all_ways_to_allocate_are_under_it),
-    CASE(it_changes_while_epochs_are_open),
-    CASE(what_is_no_list_is_refused),
-    CASE(a_fork_has_its_own_count),
-    CASE_WITH("TSLAB_EPOCH_LIMITS=of the environment=4M", the_environment_has_it),
-    CASE(nothing_stays_counted),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

@@ -47,7 +47,7 @@ static void *be_cancelled_inside(void *argument)
     return NULL;
 }
 
-static void a_thread_that_ends_leaves_its_scopes(void)
+CASE(a_thread_that_ends_leaves_its_scopes)
 {
     static void *(*const ends[])(void *) = { end_inside, exit_inside, be_cancelled_inside };
     /* A cancelled thread does not come out of the functions that ThreadSanitizer intercepts. */
@@ -129,7 +129,7 @@ static bool is_counted(void)
     return dladdr((void *)(uintptr_t)pthread_create, &info) != 0 && strstr(info.dli_fname, "tslab") != NULL;
 }
 
-static void destructors_of_threads_use_epochs(void)
+CASE(destructors_of_threads_use_epochs)
 {
     tslab_epoch epochs[] = { opened(), opened() };
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
@@ -238,7 +238,7 @@ static void take_nothing(unsigned which, unsigned depth, tslab_epoch closed, boo
     }
 }
 
-static void a_closed_epoch_takes_nothing_at_any_depth(void)
+CASE(a_closed_epoch_takes_nothing_at_any_depth)
 {
     enum { SCOPES = 6 };
     for (unsigned which = 1; which < 1u << SCOPES; which++) {
@@ -254,13 +254,7 @@ static void a_closed_epoch_takes_nothing_at_any_depth(void)
     }
 }
 
-static const struct epoch_case cases[] = {
-    CASE(a_closed_epoch_takes_nothing_at_any_depth),
-    CASE(a_thread_that_ends_leaves_its_scopes),
-    CASE(destructors_of_threads_use_epochs),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

@@ -27,7 +27,7 @@ static size_t fill_up(tslab_epoch epoch, size_t size)
     return n * size;
 }
 
-static void what_exceeds_is_refused(void)
+CASE(what_exceeds_is_refused)
 {
     static const size_t sizes[] = { 300, 1000, 5000, 30000, 100000, 1 << 20 };
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
@@ -47,7 +47,7 @@ static void what_exceeds_is_refused(void)
     }
 }
 
-static void what_is_freed_is_there_again(void)
+CASE(what_is_freed_is_there_again)
 {
     const tslab_epoch epoch = limited(TSLAB_POLICY_DRAIN);
     for (unsigned round = 0; round < 10; round++) {
@@ -62,7 +62,7 @@ static void what_is_freed_is_there_again(void)
 }
 
 /* Plain malloc inside of a scope, and realloc, say so, too. */
-static void plain_malloc_is_refused(void)
+CASE(plain_malloc_is_refused)
 {
     const tslab_epoch epoch = limited(TSLAB_POLICY_DRAIN);
     tslab_epoch_enter(epoch);
@@ -89,7 +89,7 @@ static void plain_malloc_is_refused(void)
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
 }
 
-static void the_next_of_an_advance_has_it_too(void)
+CASE(the_next_of_an_advance_has_it_too)
 {
     tslab_epoch epoch = limited(TSLAB_POLICY_RELEASE);
     STATUS(tslab_epoch_advance(&epoch, 0, NULL), TSLAB_OK);
@@ -98,7 +98,7 @@ static void the_next_of_an_advance_has_it_too(void)
 }
 
 /* The members of an instance share its limit, in chunks, slabs and large runs, and what ends makes room. */
-static void an_instance_has_one_for_all(void)
+CASE(an_instance_has_one_for_all)
 {
     enum { MEMBERS = 8 };
     static const size_t sizes[] = { 300, 3000, 30000, 100000 };
@@ -136,7 +136,7 @@ static void an_instance_has_one_for_all(void)
 }
 
 /* Objects with handles count like others. */
-static void handles_count_too(void)
+CASE(handles_count_too)
 {
     const tslab_instance instance = tslab_instance_open("limited");
     STATUS(tslab_instance_limit(instance, LIMIT_BYTES), TSLAB_OK);
@@ -196,7 +196,7 @@ static void be_refused_twice(const void *what)
     (*refused)();
 }
 
-static void the_limit_is_named(void)
+CASE(the_limit_is_named)
 {
     static void (*const kinds[])(void) = { be_refused_by_an_epoch, be_refused_by_an_instance, be_refused_by_a_label,
                                            be_refused_by_the_process, be_refused_by_the_system };
@@ -215,14 +215,7 @@ static void the_limit_is_named(void)
     }
 }
 
-static const struct epoch_case cases[] = {
-    CASE(what_exceeds_is_refused),     CASE(what_is_freed_is_there_again),
-    CASE(plain_malloc_is_refused),     CASE(the_next_of_an_advance_has_it_too),
-    CASE(an_instance_has_one_for_all), CASE(handles_count_too),
-    CASE(the_limit_is_named),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

@@ -50,12 +50,12 @@ static void check_all_sizes(size_t largest)
     check_gone(epoch);
 }
 
-static void any_size_is_served(void)
+CASE(any_size_is_served)
 {
     check_all_sizes(EPOCH_SANITIZED ? 300000 : 8 * MEGABYTE);
 }
 
-static void large_sizes_are_served(void)
+CASE(large_sizes_are_served)
 {
     static const size_t sizes[] = { (size_t)64 << 20, (size_t)300 << 20 };
     const tslab_epoch epoch = opened();
@@ -74,7 +74,7 @@ static void large_sizes_are_served(void)
     check_gone(epoch);
 }
 
-static void any_alignment_is_served(void)
+CASE(any_alignment_is_served)
 {
     static const size_t sizes[] = { 0, 1, 16, 24, 100, 500, 1000, 4095, 4096, 10000, 16384, 40000, 100000, 1 << 20 };
     const tslab_epoch epoch = opened();
@@ -103,7 +103,7 @@ static void any_alignment_is_served(void)
 }
 
 /* A string that is built up does not move at every step while nothing lies behind it. */
-static void the_last_object_grows_in_place(void)
+CASE(the_last_object_grows_in_place)
 {
     const tslab_epoch epoch = opened();
     enter(epoch);
@@ -128,7 +128,7 @@ static void the_last_object_grows_in_place(void)
 }
 
 /* The ways to keep objects that are for long-lived epochs come into play only after a while. */
-static void a_long_life_changes_nothing(void)
+CASE(a_long_life_changes_nothing)
 {
     enum { LIVE = 2000 };
     static struct {
@@ -172,13 +172,7 @@ static void a_long_life_changes_nothing(void)
     check_gone(epoch);
 }
 
-static const struct epoch_case cases[] = {
-    CASE(any_size_is_served),          CASE(large_sizes_are_served),
-    CASE(any_alignment_is_served),     CASE(the_last_object_grows_in_place),
-    CASE(a_long_life_changes_nothing),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

@@ -21,7 +21,7 @@ static void set_to(const char *name, const char *value, const char *wanted)
     check_value(name, wanted);
 }
 
-static void options_are_set_and_read(void)
+CASE(options_are_set_and_read)
 {
     set_to("purge", "never", "never");
     set_to("PURGE", "adaptive", "adaptive");
@@ -42,7 +42,7 @@ static void options_are_set_and_read(void)
     check_value("keeper", "1");
 }
 
-static void what_cannot_be_is_refused(void)
+CASE(what_cannot_be_is_refused)
 {
     char value[4];
     STATUS(tslab_option_set("retain_byte", "1"), TSLAB_INVALID);
@@ -73,7 +73,7 @@ static void what_cannot_be_is_refused(void)
     CHECK(strcmp(value, "500") == 0);
 }
 
-static void limits_are_those_of_the_program(void)
+CASE(limits_are_those_of_the_program)
 {
     struct tslab_limits limits = { .hard_bytes = 512 << 20 };
     STATUS(tslab_limits_set(&limits), TSLAB_OK);
@@ -88,7 +88,7 @@ static void limits_are_those_of_the_program(void)
 }
 
 /* From the next unit on, another policy decides. */
-static void units_follow_the_policy(void)
+CASE(units_follow_the_policy)
 {
     struct total_figures before, now;
     totals_get(&before);
@@ -163,7 +163,7 @@ static void *set_meanwhile(void *argument)
     return NULL;
 }
 
-static void options_change_beside_threads(void)
+CASE(options_change_beside_threads)
 {
     enum { WORKERS = 2, SETTERS = 2 };
     pthread_t workers[WORKERS];
@@ -174,12 +174,7 @@ static void options_change_beside_threads(void)
     STATUS(tslab_option_set("stats", "0"), TSLAB_OK);
 }
 
-static const struct epoch_case cases[] = {
-    CASE(options_are_set_and_read), CASE(what_cannot_be_is_refused),     CASE(limits_are_those_of_the_program),
-    CASE(units_follow_the_policy),  CASE(options_change_beside_threads),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

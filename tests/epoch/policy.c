@@ -119,7 +119,7 @@ static void check_report_line(const char *said, size_t count)
     assert_true(says_number(said, *told_bytes));
 }
 
-static void report_is_a_line_about_the_survivors(void **state)
+TEST(report_is_a_line_about_the_survivors)
 {
     told_bytes = mmap(NULL, sizeof *told_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(told_bytes != MAP_FAILED);
@@ -143,7 +143,7 @@ static void report_with_an_odd_label(const void *argument)
     verify_and_free(p, 100, 1);
 }
 
-static void report_needs_no_nice_label(void **state)
+TEST(report_needs_no_nice_label)
 {
     static const char *const labels[] = { NULL, "", "%s%n%d", "0123456789012345678901234567890123456789" };
     for (size_t i = 0; i < COUNT_OF(labels); i++) {
@@ -216,7 +216,7 @@ static void touch_what_is_trapped(const void *argument)
     trap->touch(p);
 }
 
-static void trap_faults_at_a_later_touch(void **state)
+TEST(trap_faults_at_a_later_touch)
 {
     for (size_t i = 0; i < COUNT_OF(trapped_sizes); i++) {
         for (size_t way = 0; way < COUNT_OF(touches); way++) {
@@ -232,7 +232,7 @@ static void trap_faults_at_a_later_touch(void **state)
 }
 
 /* A trapped run has no pages, and is used again when enough others were trapped. */
-static void trap_costs_no_memory_for_ever(void)
+CASE(trap_costs_no_memory_for_ever)
 {
     const size_t rounds = 12000;
     size_t most = 0;
@@ -253,7 +253,7 @@ static void trap_costs_no_memory_for_ever(void)
 }
 
 /* Nor do they hold addresses so long that a small arena has none left. */
-static void trap_gives_way(void)
+CASE_WITH("TSLAB_ARENA_BYTES=16777216", trap_gives_way)
 {
     for (size_t i = 0; i < 3000; i++) {
         const tslab_epoch epoch = opened_as(NULL, TSLAB_POLICY_TRAP);
@@ -293,7 +293,7 @@ static size_t resident_pages(size_t count)
     return resident;
 }
 
-static void reclaim_gives_back_a_released_epoch(void)
+CASE(reclaim_gives_back_a_released_epoch)
 {
     tslab_free(tslab_malloc(1));
     memset(big, 0, sizeof big);
@@ -328,7 +328,7 @@ static void reclaim_gives_back_a_released_epoch(void)
 }
 
 /* A few chunks wait for the next epochs of the thread, but not where memory is to go back. */
-static void reclaim_leaves_no_chunk_warm(void)
+CASE(reclaim_leaves_no_chunk_warm)
 {
     enum { MANY = 100 };
     tslab_epoch epochs[MANY];
@@ -349,7 +349,7 @@ static void reclaim_leaves_no_chunk_warm(void)
 /* The process is told to keep what is empty. So this is what close itself does. */
 static const char keep_what_is_empty[] = "TSLAB_OPTIONS=retain_bytes=1T,purge_delay_ms=3600000";
 
-static void reclaim_gives_back_a_drained_epoch(void)
+CASE_WITH(keep_what_is_empty, reclaim_gives_back_a_drained_epoch)
 {
     tslab_free(tslab_malloc(1));
     memset(big, 0, sizeof big);
@@ -376,7 +376,7 @@ static void reclaim_gives_back_a_drained_epoch(void)
 }
 
 /* Without TSLAB_CLOSE_RECLAIM, nothing is purged by close when the process is told to keep. */
-static void close_recycles_and_leaves_reclaiming_to_the_policy(void)
+CASE_WITH(keep_what_is_empty, close_recycles_and_leaves_reclaiming_to_the_policy)
 {
     tslab_free(tslab_malloc(1));
     const tslab_epoch epoch = opened_as("kept", TSLAB_POLICY_RELEASE);
@@ -396,19 +396,7 @@ static void close_recycles_and_leaves_reclaiming_to_the_policy(void)
     STATUS(tslab_epoch_close(next, 0, NULL), TSLAB_OK);
 }
 
-static const struct epoch_case cases[] = {
-    TEST(report_is_a_line_about_the_survivors),
-    TEST(report_needs_no_nice_label),
-    TEST(trap_faults_at_a_later_touch),
-    CASE(trap_costs_no_memory_for_ever),
-    CASE_WITH("TSLAB_ARENA_BYTES=16777216", trap_gives_way),
-    CASE(reclaim_gives_back_a_released_epoch),
-    CASE(reclaim_leaves_no_chunk_warm),
-    CASE_WITH(keep_what_is_empty, reclaim_gives_back_a_drained_epoch),
-    CASE_WITH(keep_what_is_empty, close_recycles_and_leaves_reclaiming_to_the_policy),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

@@ -9,7 +9,7 @@ static int by_id(const void *a, const void *b)
 }
 
 /* Places are used again, values never. */
-static void a_value_is_not_used_again(void)
+CASE(a_value_is_not_used_again)
 {
     enum { OPEN = 5, REMEMBERED = 50 };
     const size_t count = times(200000);
@@ -49,7 +49,7 @@ static void check_bad_options(struct tslab_epoch_options options)
     CHECK(tslab_epoch_list(NULL, 0) == before);
 }
 
-static void bad_options_are_refused(void)
+CASE(bad_options_are_refused)
 {
     for (unsigned policy = 1; policy < 300; policy++) {
         check_bad_options((struct tslab_epoch_options){ .policy = (enum tslab_policy)unseen(policy) });
@@ -84,7 +84,7 @@ static void check_bad_flags(unsigned flags)
 }
 
 /* A value of one kind is none of another, so that a call that confuses them is refused. */
-static void bad_arguments_are_refused(void)
+CASE(bad_arguments_are_refused)
 {
     static const unsigned policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
                                          TSLAB_POLICY_TRAP };
@@ -110,7 +110,7 @@ static void bad_arguments_are_refused(void)
 }
 
 /* An error leaves the report as it was. */
-static void a_refused_call_writes_no_report(void)
+CASE(a_refused_call_writes_no_report)
 {
     tslab_epoch epoch = opened();
     void *const p = filled(epoch, 100, 1);
@@ -135,7 +135,7 @@ static void a_refused_call_writes_no_report(void)
 }
 
 /* A second close reports what keeps the epoch. */
-static void a_second_close_reports_what_is_left(void)
+CASE(a_second_close_reports_what_is_left)
 {
     tslab_epoch epoch = opened();
     void *const objects[] = { filled(epoch, 100, 1), filled(epoch, 1000, 2), filled(epoch, 100000, 3) };
@@ -160,7 +160,7 @@ static void a_second_close_reports_what_is_left(void)
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_STALE);
 }
 
-static void every_status_has_a_sentence(void)
+CASE(every_status_has_a_sentence)
 {
     const char *texts[TSLAB_PENDING - TSLAB_FIXED + 1];
     for (int status = TSLAB_FIXED; status <= TSLAB_PENDING; status++) {
@@ -211,7 +211,7 @@ static void call_first(const void *argument)
     }
 }
 
-static void any_call_may_be_the_first(void)
+CASE(any_call_may_be_the_first)
 {
     for (int i = 0; i < 7; i++) {
         const struct child child = child_run(call_first, &i);
@@ -219,14 +219,7 @@ static void any_call_may_be_the_first(void)
     }
 }
 
-static const struct epoch_case cases[] = {
-    CASE(a_value_is_not_used_again),           CASE(bad_options_are_refused),
-    CASE(bad_arguments_are_refused),           CASE(a_refused_call_writes_no_report),
-    CASE(a_second_close_reports_what_is_left), CASE(every_status_has_a_sentence),
-    CASE(any_call_may_be_the_first),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

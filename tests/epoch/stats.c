@@ -8,7 +8,7 @@ enum { CHUNK_BYTES = 4 * UNIT };
 
 /* The structures. */
 
-static void a_list_has_all_that_are_there(void)
+CASE(a_list_has_all_that_are_there)
 {
     enum { OPEN = 50 };
     tslab_epoch epochs[OPEN];
@@ -57,7 +57,7 @@ static void a_list_has_all_that_are_there(void)
 }
 
 /* Slabs that empty before the close do not count, and those that empty after it do. */
-static void slabs_that_drain_are_counted(void)
+CASE(slabs_that_drain_are_counted)
 {
     enum { OBJECTS = 40000, SIZE = 240, OF_A_SLAB = UNIT / 256 };
     static void *objects[OBJECTS];
@@ -86,7 +86,7 @@ static void slabs_that_drain_are_counted(void)
 }
 
 /* One that does not drain can be found: closed for so long, held by so many. */
-static void what_does_not_drain_can_be_found(void)
+CASE(what_does_not_drain_can_be_found)
 {
     const tslab_epoch good = opened_as("good", TSLAB_POLICY_DRAIN), bad = opened_as("pinned", TSLAB_POLICY_DRAIN);
     void *p = NULL;
@@ -185,7 +185,7 @@ static void check_parked(tslab_epoch epoch)
     }
 }
 
-static void threads_at_rest_are_counted_exactly(void)
+CASE(threads_at_rest_are_counted_exactly)
 {
     check_parked(no_epoch);
 }
@@ -209,7 +209,7 @@ static void enter_and_grow_old(void *epoch)
     }
 }
 
-static void threads_at_rest_in_epochs_are_counted_exactly(void)
+CASE(threads_at_rest_in_epochs_are_counted_exactly)
 {
     tslab_epoch epoch = opened();
     static struct helper helpers[3];
@@ -270,7 +270,7 @@ static void *look_at_workers(void *unused)
     return unused;
 }
 
-static void threads_at_work_are_counted_sanely(void)
+CASE(threads_at_work_are_counted_sanely)
 {
     pthread_t watcher;
     struct total_figures before, after;
@@ -310,7 +310,7 @@ static void check_epochs(const struct total_figures *before, uint64_t opened_sin
     CHECK(now.epochs_opened - now.epochs_closed == now.epochs_open);
 }
 
-static void what_becomes_of_epochs_is_counted(void)
+CASE(what_becomes_of_epochs_is_counted)
 {
     struct total_figures before;
     totals_get(&before);
@@ -344,7 +344,7 @@ static void what_becomes_of_epochs_is_counted(void)
     check_epochs(&before, 10, 10, 2);
 }
 
-static void units_of_work_are_counted(void)
+CASE(units_of_work_are_counted)
 {
     struct total_figures before, after;
     totals_get(&before);
@@ -360,7 +360,7 @@ static void units_of_work_are_counted(void)
 }
 
 /* Bytes, not objects: all that was allocated in chunks, whatever became of it, and never less than was told before. */
-static void what_passes_through_chunks_is_counted(void)
+CASE(what_passes_through_chunks_is_counted)
 {
     enum { EPOCHS = 20, OBJECTS = 300, BYTES = 1024 };
     struct total_figures before, now;
@@ -399,7 +399,7 @@ static void what_passes_through_chunks_is_counted(void)
 }
 
 /* The statistics of the process count what is in epochs. */
-static void the_process_counts_epochs_too(void)
+CASE(the_process_counts_epochs_too)
 {
     struct total_figures before, during, after;
     tslab_free(tslab_malloc(1));
@@ -423,7 +423,7 @@ static void the_process_counts_epochs_too(void)
 
 /* Objects that are freed before the next is allocated need one chunk, however long that goes on: the epoch does not
  * begin to keep slabs. */
-static void an_empty_chunk_is_filled_anew(void)
+CASE(an_empty_chunk_is_filled_anew)
 {
     struct total_figures first, last;
     const tslab_epoch epoch = opened();
@@ -491,7 +491,7 @@ static void *move(void *argument)
     return NULL;
 }
 
-static void one_may_look_at_any_time(void)
+CASE(one_may_look_at_any_time)
 {
     pthread_t watcher;
     watcher = thread_begin(look_on, NULL);
@@ -533,7 +533,7 @@ static void *grow(void *epochs)
     return NULL;
 }
 
-static void the_tables_grow_while_others_look(void)
+CASE(the_tables_grow_while_others_look)
 {
     static tslab_epoch epochs[2][GROWN];
     pthread_t watcher, growers[2];
@@ -621,7 +621,7 @@ static const char find_epochs[] = "import json, sys\n"
                                   "\\U0001f418', '</script>{}[],:']:\n"
                                   "    assert sum(label in values(e) for e in epochs) == 1, label\n";
 
-static void json_is_json(void)
+CASE(json_is_json)
 {
     open_labelled();
     char name[] = "/tmp/tslab-json-XXXXXX";
@@ -665,7 +665,7 @@ static void count_own(void *unused)
     CHECK(TSLAB_CHECKED || (now.cached_bytes >= 48 && before.refills + before.flushes < 10));
 }
 
-static void a_thread_counts_what_it_did(void)
+CASE(a_thread_counts_what_it_did)
 {
     for (size_t i = 0; i < 3; i++) {
         struct helper helper;
@@ -706,7 +706,7 @@ static struct class_figures class_of(size_t size)
 }
 
 /* Of each class, the reasons add up. */
-static void misses_have_reasons(void)
+CASE(misses_have_reasons)
 {
     enum { OBJECTS = 20000, SIZE = 208 };
     static void *objects[OBJECTS];
@@ -731,7 +731,7 @@ static void misses_have_reasons(void)
 }
 
 /* Every figure has a name, and a name that is none changes nothing. */
-static void figures_have_names(void)
+CASE(figures_have_names)
 {
     static const char *const wrong[] = { "",
                                          "live_object",
@@ -775,7 +775,7 @@ static void figures_have_names(void)
 
 /* With TSLAB_STATS=2 a process says it at its end. */
 
-static void exit_with_epochs(void)
+CASE(exit_with_epochs)
 {
     if (getenv("EPOCH_TEST_FILE") != NULL) {
         open_labelled();
@@ -790,7 +790,7 @@ static void exit_in_json(const void *name)
     exec_case("exit_with_epochs", "TSLAB_STATS=2");
 }
 
-static void json_is_said_at_exit(void **state)
+TEST(json_is_said_at_exit)
 {
     char name[] = "/tmp/tslab-json-XXXXXX";
     const int descriptor = mkstemp(name);
@@ -805,7 +805,7 @@ static void json_is_said_at_exit(void **state)
 
 /* Thousands of forgotten epochs are a few groups, by label, those with the most memory first. Other labels are told
  * together, also those of which there are more than can be told apart. */
-static void thousands_are_told_by_label(void)
+CASE(thousands_are_told_by_label)
 {
     enum { KINDS = 1000, LARGE = 30, EACH = 100 };
     for (size_t kind = 0; kind < KINDS; kind++) {
@@ -836,7 +836,7 @@ static void thousands_are_told_by_label(void)
     CHECK(unlink(json) == 0);
 }
 
-static void text_names_the_epochs(void)
+CASE(text_names_the_epochs)
 {
     open_labelled();
     char name[] = "/tmp/tslab-text-XXXXXX";
@@ -850,7 +850,7 @@ static void text_names_the_epochs(void)
     CHECK(unlink(name) == 0);
 }
 
-static void writing_does_not_allocate(void)
+CASE(writing_does_not_allocate)
 {
     open_labelled();
     struct total_figures before, after;
@@ -874,32 +874,7 @@ static void writing_does_not_allocate(void)
     STATUS(tslab_stats_print(-1), TSLAB_INVALID);
 }
 
-static const struct epoch_case cases[] = {
-    CASE(a_list_has_all_that_are_there),
-    CASE(slabs_that_drain_are_counted),
-    CASE(what_does_not_drain_can_be_found),
-    CASE(the_process_counts_epochs_too),
-    CASE(a_thread_counts_what_it_did),
-    CASE(misses_have_reasons),
-    CASE(figures_have_names),
-    CASE(threads_at_rest_are_counted_exactly),
-    CASE(threads_at_work_are_counted_sanely),
-    CASE(what_becomes_of_epochs_is_counted),
-    CASE(units_of_work_are_counted),
-    CASE(what_passes_through_chunks_is_counted),
-    CASE(threads_at_rest_in_epochs_are_counted_exactly),
-    CASE(an_empty_chunk_is_filled_anew),
-    CASE(one_may_look_at_any_time),
-    CASE(the_tables_grow_while_others_look),
-    CASE(json_is_json),
-    CASE(exit_with_epochs),
-    TEST(json_is_said_at_exit),
-    CASE(text_names_the_epochs),
-    CASE(thousands_are_told_by_label),
-    CASE(writing_does_not_allocate),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

@@ -47,18 +47,18 @@ static void units_without_any_epoch(void)
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }
 
-static void never_is_the_default(void)
+CASE(never_is_the_default)
 {
     CHECK(getenv("TSLAB_EPOCH_POLICY") == NULL);
     units_without_any_epoch();
 }
 
-static void never_does_nothing(void)
+CASE_WITH(POLICY("never"), never_does_nothing)
 {
     units_without_any_epoch();
 }
 
-static void per_request_gives_each_unit_an_epoch(void)
+CASE_WITH(POLICY("per-request"), per_request_gives_each_unit_an_epoch)
 {
     tslab_epoch before = no_epoch;
     for (int i = 0; i < 100; i++) {
@@ -70,7 +70,7 @@ static void per_request_gives_each_unit_an_epoch(void)
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }
 
-static void batch_of_the_most(void)
+CASE_WITH(POLICY("batch-1000000"), batch_of_the_most)
 {
     const tslab_epoch epoch = unit();
     for (size_t i = 1; i < times(1000000) - 1; i++) {
@@ -80,7 +80,7 @@ static void batch_of_the_most(void)
     CHECK(same(unit(), epoch));
 }
 
-static void an_interval_ends_with_a_unit(void)
+CASE_WITH(POLICY("interval-30"), an_interval_ends_with_a_unit)
 {
     tslab_epoch before = no_epoch;
     for (int i = 0; i < 4; i++) {
@@ -100,7 +100,7 @@ static void an_interval_ends_with_a_unit(void)
     }
 }
 
-static void a_long_interval_goes_on(void)
+CASE_WITH(POLICY("interval-86400000"), a_long_interval_goes_on)
 {
     const tslab_epoch epoch = unit();
     CHECK(epoch.id != 0);
@@ -110,7 +110,7 @@ static void a_long_interval_goes_on(void)
     CHECK(stats_of(epoch).state == TSLAB_EPOCH_OPEN);
 }
 
-static void manual_waits_for_rotate(void)
+CASE_WITH(POLICY("manual"), manual_waits_for_rotate)
 {
     tslab_epoch before = no_epoch;
     for (int i = 0; i < 5; i++) {
@@ -133,7 +133,7 @@ static void manual_waits_for_rotate(void)
 }
 
 /* A worker as in a server, in every policy: memory does not grow. */
-static void serve(void)
+CASE_WITH(POLICY("never"), serve)
 {
     static void *sessions[64];
     uint64_t random = 3;
@@ -165,6 +165,11 @@ static void serve(void)
     CHECK_SAY(tslab_epoch_list(NULL, 0) <= COUNT_OF(sessions) + 1, "there are %zu epochs", tslab_epoch_list(NULL, 0));
 }
 
+ALSO_WITH(POLICY("per-request"), serve);
+ALSO_WITH(POLICY("batch-10"), serve);
+ALSO_WITH(POLICY("interval-5"), serve);
+ALSO_WITH(POLICY("manual"), serve);
+
 /* Bad values are said once, by whichever thread comes first, and mean never. */
 
 static void *some_units(void *unused)
@@ -174,7 +179,7 @@ static void *some_units(void *unused)
     return NULL;
 }
 
-static void bad_values_mean_never(void)
+CASE(bad_values_mean_never)
 {
     units_without_any_epoch();
     in_a_thread(some_units, NULL);
@@ -188,7 +193,7 @@ static void use_bad_value(const void *value)
     exec_case("bad_values_mean_never", variable);
 }
 
-static void bad_values_are_said_and_mean_never(void **state)
+TEST(bad_values_are_said_and_mean_never)
 {
     static const char *const values[] = {
         "",
@@ -228,24 +233,7 @@ static void bad_values_are_said_and_mean_never(void **state)
     }
 }
 
-static const struct epoch_case cases[] = {
-    CASE(never_is_the_default),
-    CASE_WITH(POLICY("never"), never_does_nothing),
-    CASE_WITH(POLICY("per-request"), per_request_gives_each_unit_an_epoch),
-    CASE_WITH(POLICY("batch-1000000"), batch_of_the_most),
-    CASE_WITH(POLICY("interval-30"), an_interval_ends_with_a_unit),
-    CASE_WITH(POLICY("interval-86400000"), a_long_interval_goes_on),
-    CASE_WITH(POLICY("manual"), manual_waits_for_rotate),
-    CASE_WITH(POLICY("never"), serve),
-    CASE_WITH(POLICY("per-request"), serve),
-    CASE_WITH(POLICY("batch-10"), serve),
-    CASE_WITH(POLICY("interval-5"), serve),
-    CASE_WITH(POLICY("manual"), serve),
-    CASE(bad_values_mean_never),
-    TEST(bad_values_are_said_and_mean_never),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

@@ -168,7 +168,7 @@ static void fail_in_turn(enum call call, unsigned least, unsigned most, unsigned
 }
 
 /* Nothing at all can be had, or nothing where the engine looks of its own accord. */
-static void start_in_vain(const void *argument)
+IN_A_CHILD(start_in_vain)
 {
     inject(PLACE, 0, UINT32_MAX);
     arena = (struct arena){ .units = NULL };
@@ -204,7 +204,7 @@ static enum os_placed place_some(void *start, size_t bytes, enum os_access acces
     return places_granted == 0 ? OS_TAKEN : (places_granted--, real.place(start, bytes, access));
 }
 
-static void start_in_vain_twice(const void *argument)
+IN_A_CHILD(start_in_vain_twice)
 {
     for (int round = 0; round < 3; round++) {
         arena = (struct arena){ .units = NULL };
@@ -220,13 +220,13 @@ static void start_in_vain_twice(const void *argument)
     check_nothing_is_lost();
 }
 
-static void a_refused_commit(void **state)
+TEST(a_refused_commit)
 {
     fail_in_turn(PLACE, 8, 12, 1);
 }
 
 /* Somebody else is where the arena would grow: nothing is refused for that. */
-static void a_place_that_is_taken(void **state)
+TEST(a_place_that_is_taken)
 {
     struct plan plan = { .turn = { .call = PLACE, .once = true, .run = run_plan },
                          .arena_bytes = ROOMY,
@@ -242,7 +242,7 @@ static enum os_placed place_little(void *start, size_t bytes, enum os_access acc
 }
 
 /* When memory is short, what is asked for may fit where a step in advance does not. */
-static void a_commit_of_a_step_is_no_condition(const void *argument)
+IN_A_CHILD(a_commit_of_a_step_is_no_condition)
 {
     inject_nothing();
     os_calls.place = place_little;
@@ -251,8 +251,11 @@ static void a_commit_of_a_step_is_no_condition(const void *argument)
     check_nothing_is_lost();
 }
 
-static void a_refused_mapping(void **state)
+TEST(a_refused_mapping)
 {
+    if (!GUARDED) {
+        return;
+    }
     /* Memory for records: between guard pages it is made accessible piece by piece (without, see
      * threads_without_records).
      */
@@ -260,12 +263,15 @@ static void a_refused_mapping(void **state)
 }
 
 /* Guard pages, and what is trapped. */
-static void a_refused_guard(void **state)
+TEST(a_refused_guard)
 {
+    if (!GUARDED) {
+        return;
+    }
     fail_in_turn(FORBID, 5, 8, 11);
 }
 
-static void a_refused_purge(void **state)
+TEST(a_refused_purge)
 {
     fail_in_turn(PURGE, 3, 6, 3);
 }
@@ -346,8 +352,11 @@ static void threads_without_records(const void *argument)
     check_nothing_is_lost();
 }
 
-static void no_memory_for_a_thread(void **state)
+TEST(no_memory_for_a_thread)
 {
+    if (GUARDED) {
+        return;
+    }
     child_succeeds(threads_without_records, NULL, "");
     if (!SANITIZED) {
         child_succeeds(threads_without_records, "and forks", "");
@@ -447,7 +456,7 @@ static void leave_for_good(const void *argument)
     CHECK(first[BYTES / 2] == 0x55);
 }
 
-static void a_refused_unmapping(void **state)
+TEST(a_refused_unmapping)
 {
     if (!GUARDED) { /* which traps what is freed */
         child_succeeds(leave_and_return, NULL, "");
@@ -485,7 +494,7 @@ static void pause_by_a_wrong_clock(const void *argument)
     check_nothing_is_lost();
 }
 
-static void a_clock_that_cannot_be_trusted(void **state)
+TEST(a_clock_that_cannot_be_trusted)
 {
     child_succeeds(pause_by_a_wrong_clock, NULL, "");
     fail_in_turn(CLOCK, 8, 9, 7);
@@ -500,8 +509,10 @@ static void *take_and_let_go(void *lock)
     return NULL;
 }
 
+static const enum call calls_of_wait_in_vain[] = { WAIT, WAKE };
+
 /* Threads that cannot sleep while they wait for a lock, for the kernel does not let them, get it all the same. */
-static void wait_in_vain(const void *argument)
+IN_CHILDREN(wait_in_vain, calls_of_wait_in_vain)
 {
     const enum call call = *(const enum call *)argument;
     enum { WAITING = 4 };
@@ -523,9 +534,7 @@ static void wait_in_vain(const void *argument)
     CHECK(atomic_load(&lock.word) == 0);
 }
 
-static const enum call calls_of_wait_in_vain[] = { WAIT, WAKE };
-
-static void a_trim_counts_what_it_gave_back(const void *argument)
+IN_A_CHILD_IF(!GUARDED, a_trim_counts_what_it_gave_back)
 {
     enum { BYTES = 4 << 20 };
     option_values[OPTION_RETAIN_BYTES] = 64 * MIB;
@@ -549,7 +558,7 @@ static void a_trim_counts_what_it_gave_back(const void *argument)
     CHECK(zero != NULL && all_zero(zero, BYTES));
 }
 
-static void memory_that_was_not_purged_is_not_zero(const void *argument)
+IN_A_CHILD(memory_that_was_not_purged_is_not_zero)
 {
     enum { BYTES = 3 << 20 }; /* no hot run */
     option_values[OPTION_RETAIN_BYTES] = 0;
@@ -564,7 +573,7 @@ static void memory_that_was_not_purged_is_not_zero(const void *argument)
 }
 
 /* realloc copies where pages cannot be moved. */
-static void pages_that_stay_where_they_are(const void *argument)
+IN_A_CHILD(pages_that_stay_where_they_are)
 {
     enum { BYTES = 4 << 20 };
     inject(MOVE, 0, UINT32_MAX);
@@ -576,7 +585,7 @@ static void pages_that_stay_where_they_are(const void *argument)
 }
 
 /* The clock goes wrong where the control group is looked at, and at a limit. */
-static void a_limit_at_a_wrong_time(const void *argument)
+IN_A_CHILD(a_limit_at_a_wrong_time)
 {
     enum { BYTES = 1 << 20, COUNT = 200 };
     inject(CLOCK, 0, UINT32_MAX);
@@ -638,7 +647,7 @@ static void wake_in_vain(const void *argument)
     CHECK(calls_made[WAKE] == 1 && load_seq_cst(&reclaim_waits) == 0);
 }
 
-static void the_keeper_is_no_failure(void **state)
+TEST(the_keeper_is_no_failure)
 {
     static const enum call calls[] = { WAIT, WAKE, CLOCK };
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
@@ -676,7 +685,7 @@ static void grow_in_vain(const struct turn *turn)
     check_nothing_is_lost();
 }
 
-static void a_refused_huge_page(void **state)
+TEST(a_refused_huge_page)
 {
     if (os_page_bytes() != HUGE_OF_PAGE_BYTES) {
         return;
@@ -698,32 +707,5 @@ static void a_refused_huge_page(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(start_in_vain),
-        IN_A_CHILD(start_in_vain_twice),
-        cmocka_unit_test(a_refused_commit),
-        cmocka_unit_test(a_place_that_is_taken),
-        IN_A_CHILD(a_commit_of_a_step_is_no_condition),
-        cmocka_unit_test(a_refused_purge),
-        cmocka_unit_test(a_refused_unmapping),
-        cmocka_unit_test(a_clock_that_cannot_be_trusted),
-        IN_CHILDREN(wait_in_vain, calls_of_wait_in_vain),
-        IN_A_CHILD(pages_that_stay_where_they_are),
-        IN_A_CHILD(a_limit_at_a_wrong_time),
-        cmocka_unit_test(the_keeper_is_no_failure),
-        IN_A_CHILD(memory_that_was_not_purged_is_not_zero),
-        cmocka_unit_test(a_refused_huge_page),
-    };
-    /* The checked library has its records between guard pages, and gives memory back at once. */
-    const struct CMUnitTest guarded[] = {
-        cmocka_unit_test(a_refused_guard),
-        cmocka_unit_test(a_refused_mapping),
-    };
-    const struct CMUnitTest unguarded[] = {
-        cmocka_unit_test(no_memory_for_a_thread),
-        IN_A_CHILD(a_trim_counts_what_it_gave_back),
-    };
-    const int failed =
-        GUARDED ? cmocka_run_group_tests(guarded, NULL, NULL) : cmocka_run_group_tests(unguarded, NULL, NULL);
-    return failed + cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -224,28 +224,28 @@ static void fail_in_turn(enum call call, unsigned least, unsigned most)
     }
 }
 
-static void a_refused_commit(void **state)
+TEST(a_refused_commit)
 {
     fail_in_turn(PLACE, 5, 100);
     fail_in_turn(COMMIT, 1, 100);
 }
 
-static void a_refused_mapping(void **state)
+TEST(a_refused_mapping)
 {
     fail_in_turn(MAP, 0, 20);
 }
 
-static void a_refused_purge(void **state)
+TEST(a_refused_purge)
 {
     fail_in_turn(PURGE, 5, 200);
 }
 
-static void a_refused_trap(void **state)
+TEST(a_refused_trap)
 {
     fail_in_turn(FORBID, 5, 100);
 }
 
-static void a_clock_that_cannot_be_trusted(void **state)
+TEST(a_clock_that_cannot_be_trusted)
 {
     fail_in_turn(CLOCK, 5, 50);
 }
@@ -265,7 +265,7 @@ static void check_times(tslab_epoch epoch)
               (unsigned long long)stats.age_ms, (unsigned long long)stats.closed_ms);
 }
 
-static void live_by_a_wrong_clock(void)
+CASE(live_by_a_wrong_clock)
 {
     option_values[OPTION_EPOCH_POLICY] = (uint64_t)1 << CHOICE_SHIFT | WORK_INTERVAL;
     struct helper helper;
@@ -317,7 +317,7 @@ static bool commit_perhaps(void *start, size_t bytes)
     return real.commit(start, bytes);
 }
 
-static void forbid_by_halves(void)
+CASE(forbid_by_halves)
 {
     inject_nothing();
     for (int round = 0; round < 4; round++) {
@@ -353,7 +353,7 @@ static const void *trap_one(void)
     return p;
 }
 
-static void traps_end_in_their_order(void)
+CASE(traps_end_in_their_order)
 {
     const void *const first = trap_one(), *const second = trap_one();
     trap_many(TRAP_RUNS - 3);
@@ -364,7 +364,7 @@ static void traps_end_in_their_order(void)
     CHECK(!is_readable(second) && !is_readable(last) && !is_readable(next));
 }
 
-static void end_no_trap(void)
+CASE(end_no_trap)
 {
     CHECK(work() == 0);
     trap_many(TRAP_RUNS);
@@ -416,7 +416,7 @@ static enum os_placed place_nothing(void *start, size_t bytes, enum os_access ac
     return OS_NO_MEMORY;
 }
 
-static void clear_after_a_failure(void)
+CASE(clear_after_a_failure)
 {
     pthread_t closer;
     CHECK(pthread_create(&closer, NULL, close_when_it_grows, NULL) == 0);
@@ -450,7 +450,7 @@ static void clear_after_a_failure(void)
 }
 
 /* Records that the system does not take stay as they are. */
-static void keep_records(void)
+CASE(keep_records)
 {
     enum { RECORDS = 300 };
     static tslab_epoch epochs[RECORDS];
@@ -475,18 +475,5 @@ static void keep_records(void)
 
 int main(int argc, char **argv)
 {
-    static const struct epoch_case cases[] = {
-        TEST(a_refused_commit),
-        TEST(a_refused_mapping),
-        TEST(a_refused_purge),
-        TEST(a_refused_trap),
-        TEST(a_clock_that_cannot_be_trusted),
-        CASE(live_by_a_wrong_clock),
-        CASE(forbid_by_halves),
-        CASE(traps_end_in_their_order),
-        CASE(end_no_trap),
-        CASE(clear_after_a_failure),
-        CASE(keep_records),
-    };
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

@@ -6,8 +6,6 @@
 
 #include "child.h"
 
-#include <fnmatch.h>
-
 /* How a case may end. */
 enum {
     COMPLETES = 1 << 0, /* having checked itself what the misuse did; the library says nothing */
@@ -172,31 +170,14 @@ static inline void misuse_test(void **state)
     }
 }
 
-/* Runs all cases, or those that a pattern on the command line names; and a test beside them, if there is one. */
-static inline int misuse_run(const struct misuse_table *table, const struct CMUnitTest *beside, int argc, char **argv)
+/* Runs all cases, or those that a pattern on the command line names, and the tests that are listed beside them. */
+static inline int misuse_run(const struct misuse_table *table, int argc, char **argv)
 {
-    struct CMUnitTest tests[96];
-    size_t count = 0;
-    CHECK(table->count < COUNT_OF(tests));
     misuse_table = table;
     for (size_t i = 0; i < table->count; i++) {
-        void *const state = (void *)(uintptr_t)&table->cases[i];
-        tests[count++] = (struct CMUnitTest){ table->cases[i].name, misuse_test, NULL, NULL, state };
+        test_listed(0, table->cases[i].name, misuse_test, &table->cases[i]);
     }
-    if (beside != NULL) {
-        tests[count++] = *beside;
-    }
-    if (argc > 1) {
-        size_t named = 0;
-        for (size_t i = 0; i < count; i++) {
-            if (fnmatch(argv[1], tests[i].name, 0) == 0) {
-                tests[named++] = tests[i];
-            }
-        }
-        CHECK_SAY(named > 0, "no case is called like %s", argv[1]);
-        count = named;
-    }
-    return _cmocka_run_group_tests("misuse", tests, count, NULL, NULL);
+    return argc > 1 ? tests_run_named(argv[1]) : tests_run();
 }
 
 #endif

@@ -514,5 +514,5 @@ int main(int argc, char **argv)
         .usable = bytes_for,
 #endif
     };
-    return misuse_run(&table, NULL, argc, argv);
+    return misuse_run(&table, argc, argv);
 }

@@ -734,7 +734,7 @@ static void say_where(void)
     printf("%p %llx\n", (const void *)p, (unsigned long long)seal);
 }
 
-static void processes_differ(void **state)
+TEST(processes_differ)
 {
     (void)state;
     enum { RUNS = 4 };
@@ -768,9 +768,8 @@ int main(int argc, char **argv)
         return 0;
     }
     static const struct misuse_place place = { "in the process", begin, false, false };
-    static const struct CMUnitTest beside = cmocka_unit_test(processes_differ);
     const struct misuse_table table = {
         .cases = cases, .count = COUNT_OF(cases), .places = &place, .place_count = 1, .label = "e"
     };
-    return misuse_run(&table, &beside, argc, argv);
+    return misuse_run(&table, argc, argv);
 }

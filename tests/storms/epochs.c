@@ -45,7 +45,7 @@ static void live_empty(size_t i)
     STATUS(tslab_epoch_close(opened(), 0, NULL), TSLAB_OK);
 }
 
-static void empty_ones(void)
+CASE(empty_ones)
 {
     stays_flat(live_empty, times(1000000));
 }
@@ -66,7 +66,7 @@ static void live_inside(size_t i)
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
 }
 
-static void with_objects_that_are_freed(void)
+CASE(with_objects_that_are_freed)
 {
     stays_flat(live_inside, times(1000000));
 }
@@ -83,7 +83,7 @@ static void live_and_die(size_t i)
     STATUS(i % 2 == 0 ? tslab_epoch_close(epoch, 0, NULL) : tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
 }
 
-static void with_objects_that_are_never_freed(void)
+CASE(with_objects_that_are_never_freed)
 {
     stays_flat(live_and_die, times(1000000));
 }
@@ -97,7 +97,7 @@ static void live_with_handles(size_t i)
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
 }
 
-static void with_handles(void)
+CASE(with_handles)
 {
     stays_flat(live_with_handles, times(200000));
 }
@@ -111,7 +111,7 @@ static void live_trapped(size_t i)
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
 }
 
-static void trapped_ones(void)
+CASE(trapped_ones)
 {
     /* So many that the first trapped runs have served again by the time that is compared with. */
     stays_flat(live_trapped, HEAVY ? 120000 : 300000);
@@ -144,7 +144,7 @@ static void live_among_others(size_t i)
     }
 }
 
-static void that_overlap(void)
+CASE(that_overlap)
 {
     stays_flat(live_among_others, times(400000));
 }
@@ -213,7 +213,7 @@ static void live_on_many_threads(size_t i)
     belt_put(0, opened_as("belt", TSLAB_POLICY_RELEASE));
 }
 
-static void that_pass_through_threads(void)
+CASE(that_pass_through_threads)
 {
     pthread_t threads[STAGES];
     for (size_t i = 0; i < STAGES; i++) {
@@ -239,14 +239,14 @@ static void live_with_a_thread(size_t i)
     in_a_thread(live_in_a_thread, (void *)i);
 }
 
-static void with_a_thread_each(void)
+CASE(with_a_thread_each)
 {
     stays_flat(live_with_a_thread, times(20000));
 }
 
 /* Many at once. */
 
-static void ten_thousand_are_open_at_once(void)
+CASE(ten_thousand_are_open_at_once)
 {
     static tslab_epoch epochs[OPEN_AT_ONCE];
     static void *objects[OPEN_AT_ONCE];
@@ -289,7 +289,7 @@ static void ten_thousand_are_open_at_once(void)
 }
 
 /* The weight of an open request beside the bytes that it asked for. */
-static void open_ones_are_small(void)
+CASE(open_ones_are_small)
 {
     enum { REQUESTS = 1000, OBJECTS = 225 };
     static tslab_epoch epochs[REQUESTS];
@@ -313,20 +313,7 @@ static void open_ones_are_small(void)
     }
 }
 
-static const struct epoch_case cases[] = {
-    CASE(empty_ones),
-    CASE(with_objects_that_are_freed),
-    CASE(with_objects_that_are_never_freed),
-    CASE(with_handles),
-    CASE(trapped_ones),
-    CASE(that_overlap),
-    CASE(that_pass_through_threads),
-    CASE(with_a_thread_each),
-    CASE(ten_thousand_are_open_at_once),
-    CASE(open_ones_are_small),
-};
-
 int main(int argc, char **argv)
 {
-    return cases_run(cases, COUNT_OF(cases), argc, argv);
+    return cases_run(argc, argv);
 }

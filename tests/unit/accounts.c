@@ -74,7 +74,7 @@ static size_t one(size_t size)
     return slot_size(bytes + (TSLAB_CHECKED > 1 ? 16 : 0));
 }
 
-static void beginning(const void *unused)
+IN_A_CHILD(beginning)
 {
     CHECK(tslab_epoch_open(NULL).id != 0); /* has a record, and no memory yet */
     struct accounts accounts = now();
@@ -94,7 +94,7 @@ static void beginning(const void *unused)
     HAS(accounts, clean_runs);
 }
 
-static void slots(const void *unused)
+IN_A_CHILD(slots)
 {
     const size_t size = one(100);
     const struct accounts before = now();
@@ -162,7 +162,7 @@ static struct accounts when_another_has_freed(size_t number, size_t size)
     return accounts;
 }
 
-static void others(const void *unused)
+IN_A_CHILD(others)
 {
     struct accounts accounts = now();
     const uint64_t before = accounts.live_slots.bytes;
@@ -177,7 +177,7 @@ static void others(const void *unused)
     HAS_NO(now(), outboxes);
 }
 
-static void large(const void *unused)
+IN_A_CHILD(large)
 {
     enum { BYTES = 300 * 1024 + 1, HUGE_BYTES = (40 << 20) + 1 };
     const size_t page = os_page_bytes();
@@ -226,7 +226,7 @@ static bool look_and_purge(void *start, size_t bytes)
     return real_purge(start, bytes);
 }
 
-static void empty(const void *unused)
+IN_A_CHILD(empty)
 {
     option_values[OPTION_RETAIN_BYTES] = 1 << 30;
     option_values[OPTION_PURGE_DELAY_MS] = 3600 * 1000;
@@ -258,7 +258,7 @@ static void *in_epoch(tslab_epoch epoch, size_t size)
     return p;
 }
 
-static void chunks(const void *unused)
+IN_A_CHILD(chunks)
 {
     const tslab_epoch epoch = tslab_epoch_open(NULL);
     CHECK(tslab_epoch_enter(epoch) >= 0);
@@ -298,7 +298,7 @@ static void chunks(const void *unused)
     CHECK(untouched < CHUNK_BYTES / 2 && (untouched != 0 || os_page_bytes() > UNIT_BYTES));
 }
 
-static void slabs_of_epochs(const void *unused)
+IN_A_CHILD(slabs_of_epochs)
 {
     const tslab_epoch epoch = tslab_epoch_open(NULL);
     CHECK(tslab_epoch_enter(epoch) >= 0);
@@ -327,7 +327,7 @@ static void slabs_of_epochs(const void *unused)
     HAS_NO(accounts, live_chunks);
 }
 
-static void trapped(const void *unused)
+IN_A_CHILD(trapped)
 {
     const tslab_epoch epoch = tslab_epoch_open(&(struct tslab_epoch_options){ .policy = TSLAB_POLICY_TRAP });
     keep(in_epoch(epoch, 1000));
@@ -354,7 +354,7 @@ static struct class_figures class_of(size_t size)
     return stats;
 }
 
-static void classes(const void *unused)
+IN_A_CHILD(classes)
 {
     enum { SIZE = 256, SLABS = 20, SLOTS = UNIT_BYTES / SIZE, PAGE_SLOTS = 4096 / SIZE };
     struct class_figures stats;
@@ -390,7 +390,7 @@ static void classes(const void *unused)
 }
 
 /* The walks wait for no lock that another thread holds. */
-static void locks(const void *unused)
+IN_A_CHILD(locks)
 {
     const tslab_epoch epoch = tslab_epoch_open(NULL);
     keep(in_epoch(epoch, 1000));
@@ -412,9 +412,5 @@ static void locks(const void *unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(beginning), IN_A_CHILD(slots),           IN_A_CHILD(others),  IN_A_CHILD(large),   IN_A_CHILD(empty),
-        IN_A_CHILD(chunks),    IN_A_CHILD(slabs_of_epochs), IN_A_CHILD(trapped), IN_A_CHILD(classes), IN_A_CHILD(locks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -100,7 +100,7 @@ static void grow_around(const void *argument)
     }
 }
 
-static void a_neighbour_in_the_way_is_a_gap(void **state)
+TEST(a_neighbour_in_the_way_is_a_gap)
 {
     for (size_t i = 0; i < COUNT_OF(neighbours); i++) {
         if (neighbours[i].bytes < os_address_space() / 64) { /* of an emulator's there is less */
@@ -126,7 +126,7 @@ static void grow_without_a_table(const void *argument)
     check_empty();
 }
 
-static void a_neighbour_among_the_tables_is_one_too(void **state)
+TEST(a_neighbour_among_the_tables_is_one_too)
 {
     for (size_t table = 0; table < 3; table++) {
         child_succeeds(grow_without_a_table, &table, "");
@@ -156,7 +156,7 @@ static uintptr_t base_of_a_child(bool repeats)
     return base;
 }
 
-static void the_place_is_random(void **state)
+TEST(the_place_is_random)
 {
     const uintptr_t first = base_of_a_child(false), second = base_of_a_child(false);
     const bool emulated = os_address_space() / 8 > first; /* another system's addresses */
@@ -179,7 +179,7 @@ static size_t mapped_kib(void)
     return kib;
 }
 
-static void what_is_mapped_is_in_use(const void *argument)
+IN_A_CHILD(what_is_mapped_is_in_use)
 {
     const size_t before = mapped_kib();
     tslab_free(keep(tslab_malloc(100)));
@@ -195,11 +195,5 @@ static void what_is_mapped_is_in_use(const void *argument)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_neighbour_in_the_way_is_a_gap),
-        cmocka_unit_test(a_neighbour_among_the_tables_is_one_too),
-        cmocka_unit_test(the_place_is_random),
-        IN_A_CHILD(what_is_mapped_is_in_use),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -98,7 +98,7 @@ static void has(int first, int second)
     CHECK_SAY(found[0] == first && found[1] == second, "%d and %d reports at %u MiB", found[0], found[1], count);
 }
 
-static void one_file_a_rise(const void *argument)
+IN_A_CHILD(one_file_a_rise)
 {
     begin();
     limit_to(HARD_MIB);
@@ -126,7 +126,7 @@ static void one_file_a_rise(const void *argument)
     end();
 }
 
-static void a_refusal_is_near_enough(const void *argument)
+IN_A_CHILD(a_refusal_is_near_enough)
 {
     begin();
     limit_to(HARD_MIB);
@@ -146,7 +146,7 @@ static void a_refusal_is_near_enough(const void *argument)
     end();
 }
 
-static void the_newest_stay(const void *argument)
+IN_A_CHILD(the_newest_stay)
 {
     enum { RISES = BOX_FILES + 2 };
     struct stat found[2];
@@ -175,7 +175,7 @@ static void the_newest_stay(const void *argument)
 }
 
 /* A child inherits what was told, and has files of its own. */
-static void a_child_has_its_own(const void *argument)
+IN_A_CHILD(a_child_has_its_own)
 {
     int status;
     begin();
@@ -196,7 +196,7 @@ static void a_child_has_its_own(const void *argument)
     end();
 }
 
-static void a_label(const void *argument)
+IN_A_CHILD(a_label)
 {
     void *of_epoch[20];
     begin();
@@ -226,7 +226,7 @@ static void a_label(const void *argument)
 }
 
 /* Before there is a keeper, and between its looks, a process counts what itself has taken. */
-static void a_container(const void *argument)
+IN_A_CHILD(a_container)
 {
     begin_groups("0::/\n");
     put_file("memory.max", "200000000\n");
@@ -258,7 +258,7 @@ static void a_container(const void *argument)
 }
 
 /* Memory that is mapped and not touched is no use of a container. */
-static void what_is_not_touched(const void *argument)
+IN_A_CHILD(what_is_not_touched)
 {
     begin_groups("0::/\n");
     put_file("memory.max", "200000000\n");
@@ -276,7 +276,7 @@ static void what_is_not_touched(const void *argument)
     end();
 }
 
-static void tasks_that_wait(const void *argument)
+IN_A_CHILD(tasks_that_wait)
 {
     begin_groups("0::/\n");
     put_file("memory.max", "200000000\n");
@@ -320,7 +320,7 @@ static void it_cannot_be_written(const void *argument)
     }
 }
 
-static void a_pipe_in_its_place(const void *argument)
+IN_A_CHILD(a_pipe_in_its_place)
 {
     char path[300];
     begin();
@@ -332,7 +332,7 @@ static void a_pipe_in_its_place(const void *argument)
     end();
 }
 
-static void it_is_said_once(void **state)
+TEST(it_is_said_once)
 {
     static const char *const said[] = {
         "tslab: no black box in /nowhere/at-all/tslab.*: its directory is not there\n",
@@ -360,7 +360,7 @@ static void *grow(void *unused)
     return unused;
 }
 
-static void one_of_many_writes(const void *argument)
+IN_A_CHILD(one_of_many_writes)
 {
     pthread_t threads[5];
     begin();
@@ -374,7 +374,7 @@ static void one_of_many_writes(const void *argument)
 }
 
 /* A walk whose time is over leaves out what it has not found, and the accounts say how much. */
-static void walks_have_a_time(const void *argument)
+IN_A_CHILD(walks_have_a_time)
 {
     struct accounts accounts;
     begin();
@@ -388,7 +388,7 @@ static void walks_have_a_time(const void *argument)
     end();
 }
 
-static void without_it_nothing_is_written(const void *argument)
+IN_A_CHILD(without_it_nothing_is_written)
 {
     CHECK(mkdtemp(folder) != NULL);
     limit_to(HARD_MIB);
@@ -398,20 +398,5 @@ static void without_it_nothing_is_written(const void *argument)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(one_file_a_rise),
-        IN_A_CHILD(a_refusal_is_near_enough),
-        IN_A_CHILD(the_newest_stay),
-        IN_A_CHILD(a_child_has_its_own),
-        IN_A_CHILD(a_label),
-        IN_A_CHILD(a_container),
-        IN_A_CHILD(what_is_not_touched),
-        IN_A_CHILD(tasks_that_wait),
-        IN_A_CHILD(a_pipe_in_its_place),
-        cmocka_unit_test(it_is_said_once),
-        IN_A_CHILD(one_of_many_writes),
-        IN_A_CHILD(walks_have_a_time),
-        IN_A_CHILD(without_it_nothing_is_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -136,9 +136,11 @@ static void replace(size_t size, size_t times, uint64_t *random)
     }
 }
 
+static const size_t sizes[] = { 16, 64, 80, 256 };
+
 /* Slots come from slabs and go back to them by the dozen, and none by itself. A thread that takes again and again what
  * it has freed keeps it. */
-static void bulk_traffic_goes_in_batches(const void *argument)
+IN_CHILDREN(bulk_traffic_goes_in_batches, sizes)
 {
     enum { BATCH = 12, ROUNDS = 12 };
     const size_t size = *(const size_t *)argument;
@@ -162,9 +164,9 @@ static void bulk_traffic_goes_in_batches(const void *argument)
     CHECK_SAY(flushed <= BULK / 8, "%zu of %d frees are flushed in every round", (size_t)flushed, BULK);
 }
 
-static const size_t sizes[] = { 16, 64, 80, 256 };
+static const size_t all_sizes[] = { 1, 16, 48, 64, 128, 1000, 2048, 8192, 20000, 32768 };
 
-static void local_traffic_hits_the_magazines(const void *argument)
+IN_CHILDREN(local_traffic_hits_the_magazines, all_sizes)
 {
     const size_t size = *(const size_t *)argument;
     uint64_t random = 5;
@@ -179,8 +181,6 @@ static void local_traffic_hits_the_magazines(const void *argument)
     cached_is_bounded();
     counters_add_up(NEAR);
 }
-
-static const size_t all_sizes[] = { 1, 16, 48, 64, 128, 1000, 2048, 8192, 20000, 32768 };
 
 struct change {
     size_t size;
@@ -226,7 +226,7 @@ static void change_of_traffic(const void *argument)
     counters_add_up(live);
 }
 
-static void magazines_help_at_once_after_bulk(void **state)
+TEST(magazines_help_at_once_after_bulk)
 {
     static const size_t two_sizes[] = { 64, 80 };
     for (size_t i = 0; i < COUNT_OF(two_sizes); i++) {
@@ -276,7 +276,7 @@ static void *fill_caches_and_exit(void *argument)
     return NULL;
 }
 
-static void an_exit_empties_the_caches(const void *argument)
+IN_A_CHILD(an_exit_empties_the_caches)
 {
     CHECK(pthread_key_create(&late_key, free_late) == 0);
     for (int i = 0; i < 20; i++) {
@@ -298,7 +298,7 @@ static void *allocate_and_free(void *argument)
     return p;
 }
 
-static void a_heap_rests_between_two_threads(const void *argument)
+IN_A_CHILD(a_heap_rests_between_two_threads)
 {
     void *places[2];
     for (int i = 0; i < 2; i++) {
@@ -330,7 +330,7 @@ static void *tell_heap(void *argument)
 }
 
 /* The heap that somebody empties is passed over, and another one is taken. */
-static void a_heap_that_is_emptied_is_passed_over(const void *argument)
+IN_A_CHILD(a_heap_that_is_emptied_is_passed_over)
 {
     struct pair_of_threads pair;
     CHECK(pthread_barrier_init(&pair.turn, NULL, 2) == 0);
@@ -355,7 +355,7 @@ static void *allocate_and_leave(void *argument)
 
 /* Two threads must not come to share a cache line, so slots of such a class stay with the thread that its slab is home
  * to; when that is gone, with the next. */
-static void a_slab_finds_a_new_home(const void *argument)
+IN_A_CHILD(a_slab_finds_a_new_home)
 {
     void *left;
     pthread_t thread;
@@ -451,7 +451,7 @@ static size_t slab_bytes(void)
 }
 
 /* Slots of 48 bytes share lines, so the thread that frees them may not keep them. */
-static void remote_frees_come_back(const void *argument)
+IN_A_CHILD(remote_frees_come_back)
 {
     enum { SIZE = 48, EACH_TURN = 5000, TURNS = 20, BATCH = 12 };
     struct exchange_of_work work;
@@ -501,8 +501,10 @@ static void work_elsewhere(void)
     }
 }
 
+static const size_t two_sizes_of_producer_and_consumer[] = { 64, 4096 };
+
 /* This thread allocates, the other frees. */
-static void producer_and_consumer(const void *argument)
+IN_CHILDREN(producer_and_consumer, two_sizes_of_producer_and_consumer)
 {
     enum { TURNS = 100, TURN_BYTES = 512 * 1024 };
     const size_t size = *(const size_t *)argument, each_turn = min_size(2000, TURN_BYTES / size);
@@ -537,8 +539,6 @@ static void producer_and_consumer(const void *argument)
     CHECK(stats.cached_bytes == 0 && stats.slabs_opened == stats.slabs_recycled);
 }
 
-static const size_t two_sizes_of_producer_and_consumer[] = { 64, 4096 };
-
 /* Makers that allocate side by side, and end; what they made stays. */
 enum { MAKERS = 4, OF_EACH = 2000 };
 
@@ -552,8 +552,10 @@ static void *make_objects(void *argument)
     return NULL;
 }
 
+static const size_t turns_of_mixed_or_in_rows[] = { 1, MAKERS };
+
 /* This thread frees what others have made: one after another (1), or in turns (MAKERS). */
-static void mixed_or_in_rows(const void *argument)
+IN_CHILDREN(mixed_or_in_rows, turns_of_mixed_or_in_rows)
 {
     const size_t turns = *(const size_t *)argument;
     learn_nothing();
@@ -584,9 +586,7 @@ static void mixed_or_in_rows(const void *argument)
     CHECK(stats.cached_bytes == 0 && stats.slabs_opened == stats.slabs_recycled);
 }
 
-static const size_t turns_of_mixed_or_in_rows[] = { 1, MAKERS };
-
-static void idle_classes_give_back_what_they_cache(const void *argument)
+IN_A_CHILD(idle_classes_give_back_what_they_cache)
 {
     os_calls.now_ms = hasty_clock;
     for (size_t i = 0; i < 5000; i++) {
@@ -639,7 +639,7 @@ static void *use_few_sizes(void *page)
 }
 
 /* Neither the thread's own work, nor reports, nor a look for what is idle, nor its end. */
-static void what_a_thread_does_not_use_is_not_touched(const void *argument)
+IN_A_CHILD(what_a_thread_does_not_use_is_not_touched)
 {
     char *page = NULL;
     tslab_free(keep(tslab_malloc(1)));
@@ -665,7 +665,7 @@ static void *use_a_class(void *turn)
     return NULL;
 }
 
-static void a_class_that_is_used_little_caches_little(const void *argument)
+IN_A_CHILD(a_class_that_is_used_little_caches_little)
 {
     enum { MANY = 20 };
     for (size_t size = 9000; size <= SMALL_MAX; size += size / 8) {
@@ -712,7 +712,9 @@ static void *cache_all_sizes(void *argument)
     return NULL;
 }
 
-static void a_budget_is_for_all_threads(const void *argument)
+static const uint64_t budgets[] = { 4 << 20, 16 << 20 };
+
+IN_CHILDREN(a_budget_is_for_all_threads, budgets)
 {
     pthread_t threads[CROWD];
     pthread_barrier_t turn;
@@ -741,14 +743,12 @@ static void a_budget_is_for_all_threads(const void *argument)
     CHECK_SAY(cache_budget_taken() == 0, "%zu bytes are taken at the end", cache_budget_taken());
 }
 
-static const uint64_t budgets[] = { 4 << 20, 16 << 20 };
-
 static uint32_t hot_units(void)
 {
     return hot_runs_units(&front_current->heap->hot);
 }
 
-static void grow_beside_hot_runs(const void *unused)
+IN_A_CHILD_IF(TSLAB_CHECKED < 2, grow_beside_hot_runs)
 {
     enum { BLOCK = 1 << 20, SIZE = 1000, MANY = (2 << 20) / SIZE };
     static void *grown[MANY];
@@ -804,12 +804,12 @@ static void shift_sizes_with(struct exchange_of_work *other)
     }
 }
 
-static void shift_sizes(const void *unused)
+IN_A_CHILD(shift_sizes)
 {
     shift_sizes_with(NULL);
 }
 
-static void shift_sizes_that_another_frees(const void *unused)
+IN_A_CHILD(shift_sizes_that_another_frees)
 {
     struct exchange_of_work work;
     const pthread_t thread = begin_work(&work, 64);
@@ -857,7 +857,7 @@ static struct tray *put_until_refused(unsigned class)
     return tray;
 }
 
-static void trade(const void *unused)
+IN_A_CHILD(trade)
 {
     const unsigned class = class_of_size(TRADED);
     struct tray *empty = NULL, *spare = NULL, *const tray = put_until_refused(class);
@@ -908,7 +908,7 @@ static void trade(const void *unused)
 }
 
 /* Where the option sets the budget, the exchange counts there. */
-static void trade_within_a_budget(const void *unused)
+IN_A_CHILD(trade_within_a_budget)
 {
     const unsigned class = class_of_size(TRADED);
     (void)keep(tslab_malloc(1)); /* options are read */
@@ -924,19 +924,19 @@ static void *wait_for_end(void *end)
 }
 
 /* Where there are threads, there is an exchange. */
-static void shift_sizes_beside_a_thread(const void *unused)
+IN_A_CHILD(shift_sizes_beside_a_thread)
 {
     pthread_barrier_t end;
     pthread_t thread;
     CHECK(pthread_barrier_init(&end, NULL, 2) == 0 && pthread_create(&thread, NULL, wait_for_end, &end) == 0);
-    shift_sizes(unused);
+    shift_sizes(argument);
     pthread_barrier_wait(&end);
     (void)thread_end(thread);
 }
 
 /* Generations of objects, which are freed in order but for one in ten, and those five generations later. Objects that
  * are made one after another are to lie together, in the last generation as in the first. */
-static void drop_generations(const void *unused)
+IN_A_CHILD(drop_generations)
 {
     enum { OBJECTS = 50000, GENERATIONS = 12, KEPT_FOR = 5, SIZE = 64, PAGE = 4096 };
     static void *kept[KEPT_FOR][OBJECTS / 10];
@@ -958,7 +958,7 @@ static void drop_generations(const void *unused)
 
 /* Generations of objects, each of which is freed as a whole, in an order that is mixed within a few objects, as that of
  * a tree is. */
-static void drop_trees(const void *unused)
+IN_A_CHILD(drop_trees)
 {
     enum { OBJECTS = 50000, GENERATIONS = 12, MIXED = 8, SIZE = 120 };
     unsigned upwards = 0;
@@ -977,29 +977,5 @@ static void drop_trees(const void *unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(trade),
-        IN_A_CHILD(trade_within_a_budget),
-        IN_A_CHILD(drop_generations),
-        IN_A_CHILD(drop_trees),
-        IN_A_CHILD(shift_sizes),
-        IN_A_CHILD(shift_sizes_beside_a_thread),
-        IN_A_CHILD(shift_sizes_that_another_frees),
-        IN_CHILDREN_OF(grow_beside_hot_runs, NULL, TSLAB_CHECKED < 2, 0),
-        IN_CHILDREN(a_budget_is_for_all_threads, budgets),
-        IN_CHILDREN(bulk_traffic_goes_in_batches, sizes),
-        IN_CHILDREN(local_traffic_hits_the_magazines, all_sizes),
-        cmocka_unit_test(magazines_help_at_once_after_bulk),
-        IN_A_CHILD(an_exit_empties_the_caches),
-        IN_A_CHILD(a_heap_rests_between_two_threads),
-        IN_A_CHILD(a_heap_that_is_emptied_is_passed_over),
-        IN_A_CHILD(a_slab_finds_a_new_home),
-        IN_A_CHILD(remote_frees_come_back),
-        IN_CHILDREN(producer_and_consumer, two_sizes_of_producer_and_consumer),
-        IN_CHILDREN(mixed_or_in_rows, turns_of_mixed_or_in_rows),
-        IN_A_CHILD(idle_classes_give_back_what_they_cache),
-        IN_A_CHILD(what_a_thread_does_not_use_is_not_touched),
-        IN_A_CHILD(a_class_that_is_used_little_caches_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

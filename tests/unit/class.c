@@ -8,7 +8,7 @@
 
 #include <tslab/tslab.h>
 
-static void sizes_get_the_smallest_class_that_fits(void **state)
+TEST(sizes_get_the_smallest_class_that_fits)
 {
     for (size_t size = 0; size <= SMALL_MAX; size++) {
         const unsigned class = class_of_size(size);
@@ -29,7 +29,7 @@ static unsigned smallest_aligned(size_t size, size_t alignment)
     return CLASS_NONE;
 }
 
-static void sizes_and_alignments_get_the_smallest_class_that_fits(void **state)
+TEST(sizes_and_alignments_get_the_smallest_class_that_fits)
 {
     for (size_t alignment = 1; alignment <= UNIT_BYTES; alignment *= 2) {
         for (size_t size = 0; size <= SMALL_MAX; size++) {
@@ -60,7 +60,7 @@ static size_t greatest_divisor(size_t a, size_t b)
 }
 
 /* Each slot of a slab starts a line after the one before it, modulo 4 KiB, and a slab has several. */
-static void great_powers_of_two_start_in_many_sets(void **state)
+TEST(great_powers_of_two_start_in_many_sets)
 {
     for (size_t size = 16384; size <= SMALL_MAX; size *= 2) {
         const struct class_geometry *geometry = &class_geometry[class_of_size(size)];
@@ -69,7 +69,7 @@ static void great_powers_of_two_start_in_many_sets(void **state)
     }
 }
 
-static void slabs_waste_little_and_hold_what_they_say(void **state)
+TEST(slabs_waste_little_and_hold_what_they_say)
 {
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const struct class_geometry *geometry = &class_geometry[class];
@@ -93,7 +93,7 @@ static void slabs_waste_little_and_hold_what_they_say(void **state)
     }
 }
 
-static void the_reciprocal_divides_every_offset(void **state)
+TEST(the_reciprocal_divides_every_offset)
 {
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const struct class_geometry *geometry = &class_geometry[class];
@@ -115,26 +115,6 @@ static struct run *slab_for_test(unsigned class)
     return &arena.runs[first];
 }
 
-static void every_slot_is_found_by_its_address(void **state)
-{
-    for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
-        const struct class_geometry *geometry = &class_geometry[class];
-        struct run *slab = slab_for_test(class);
-        const uint32_t first = run_index(slab);
-        for (uint32_t i = 0; i < geometry->slots; i++) {
-            char *const p = arena_address(first) + (size_t)i * geometry->size;
-            assert_int_equal(load_plain(&arena.units[arena_unit(p)].tag), tag_of(class, AFFINITY_PROCESS));
-            const struct slot slot = slot_of(p, class);
-            assert_ptr_equal(slot.slab, slab);
-            assert_int_equal(slot.word, i / WORD_SLOTS);
-            assert_true(slot.mask == (uint64_t)1 << (i % WORD_SLOTS));
-        }
-        assert_true(slab_has_all(slab, geometry));
-        partial_detach(slab); /* all slots are in it, so this recycles it */
-        assert_int_equal(load_plain(&arena.units[first].tag), TAG_NONE);
-    }
-}
-
 struct place {
     unsigned class;
     uint32_t offset;
@@ -151,7 +131,7 @@ static void slot_at_place(const void *argument)
     (void)slot_of(start + place->offset, place->class);
 }
 
-static void an_address_between_slots_ends_the_program(void **state)
+TEST(an_address_between_slots_ends_the_program)
 {
     static const unsigned classes[] = { 1, 3, 5, 20, CLASS_LIMIT - 1 };
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
@@ -174,17 +154,27 @@ static void an_address_between_slots_ends_the_program(void **state)
     }
 }
 
+TEST(every_slot_is_found_by_its_address)
+{
+    for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
+        const struct class_geometry *geometry = &class_geometry[class];
+        struct run *slab = slab_for_test(class);
+        const uint32_t first = run_index(slab);
+        for (uint32_t i = 0; i < geometry->slots; i++) {
+            char *const p = arena_address(first) + (size_t)i * geometry->size;
+            assert_int_equal(load_plain(&arena.units[arena_unit(p)].tag), tag_of(class, AFFINITY_PROCESS));
+            const struct slot slot = slot_of(p, class);
+            assert_ptr_equal(slot.slab, slab);
+            assert_int_equal(slot.word, i / WORD_SLOTS);
+            assert_true(slot.mask == (uint64_t)1 << (i % WORD_SLOTS));
+        }
+        assert_true(slab_has_all(slab, geometry));
+        partial_detach(slab); /* all slots are in it, so this recycles it */
+        assert_int_equal(load_plain(&arena.units[first].tag), TAG_NONE);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_get_the_smallest_class_that_fits),
-        cmocka_unit_test(sizes_and_alignments_get_the_smallest_class_that_fits),
-        cmocka_unit_test(slabs_waste_little_and_hold_what_they_say),
-        cmocka_unit_test(great_powers_of_two_start_in_many_sets),
-        cmocka_unit_test(the_reciprocal_divides_every_offset),
-        /* Children first: they want an engine that has not started. */
-        cmocka_unit_test(an_address_between_slots_ends_the_program),
-        cmocka_unit_test(every_slot_is_found_by_its_address),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

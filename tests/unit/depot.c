@@ -269,7 +269,7 @@ static int start_arena(void **state)
     return 0;
 }
 
-static void random_operations_keep_to_the_model(void **state)
+TEST(random_operations_keep_to_the_model)
 {
     for (seed = 1; seed < 4; seed++) {
         const uint64_t this_seed = seed;
@@ -283,7 +283,7 @@ static void random_operations_keep_to_the_model(void **state)
     }
 }
 
-static void an_exhausted_arena_says_so_and_works_again(void **state)
+TEST(an_exhausted_arena_says_so_and_works_again)
 {
     end();
     while (take(1, 1)) {
@@ -318,7 +318,7 @@ static void an_exhausted_arena_says_so_and_works_again(void **state)
     end();
 }
 
-static void dirty_runs_serve_before_clean_ones_and_these_before_new_ones(void **state)
+TEST(dirty_runs_serve_before_clean_ones_and_these_before_new_ones)
 {
     end();
     assert_true(take(4, 1) && take(4, 1) && take(4, 1));
@@ -333,7 +333,7 @@ static void dirty_runs_serve_before_clean_ones_and_these_before_new_ones(void **
 }
 
 /* The shortest run of a bin serves, not the one that came last. */
-static void the_shortest_run_serves(void **state)
+TEST(the_shortest_run_serves)
 {
     enum { SHORTER = 35, BETWEEN = 64, LONGER = 39, WANTED = 33 };
     end();
@@ -352,7 +352,7 @@ static void the_shortest_run_serves(void **state)
 }
 
 /* A long run that no single empty run has comes out of a row, dirty or clean in front; so does one that grows. */
-static void rows_serve_long_runs(void **state)
+TEST(rows_serve_long_runs)
 {
     enum { LONG = 24 };
     for (int clean_first = 0; clean_first <= 1; clean_first++) {
@@ -388,7 +388,7 @@ static void rows_serve_long_runs(void **state)
 }
 
 /* More units than any arena has: the bins end before them. */
-static void no_length_is_too_long_to_ask_for(void **state)
+TEST(no_length_is_too_long_to_ask_for)
 {
     end();
     for (unsigned shift = 8; shift < 32; shift++) {
@@ -414,7 +414,7 @@ static uint32_t hot_take(struct hot_runs *hot, uint32_t n, uint32_t expected)
     return first;
 }
 
-static void hot_runs_serve_again(void **state)
+TEST(hot_runs_serve_again)
 {
     struct hot_runs hot = { .next = 0 };
     assert_int_equal(hot_take(&hot, 3, 3), 0);
@@ -458,7 +458,7 @@ static void hot_from_depot(struct hot_runs *hot, uint32_t n, uint32_t most)
 }
 
 /* The older ones make room, and a look takes those that came before the last one. */
-static void hot_runs_do_not_stay(void **state)
+TEST(hot_runs_do_not_stay)
 {
     struct hot_runs hot = { .next = 5 };
     for (uint32_t i = 0; i < HOT_RUNS; i++) {
@@ -486,15 +486,6 @@ static void hot_runs_do_not_stay(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_operations_keep_to_the_model),
-        cmocka_unit_test(an_exhausted_arena_says_so_and_works_again),
-        cmocka_unit_test(dirty_runs_serve_before_clean_ones_and_these_before_new_ones),
-        cmocka_unit_test(the_shortest_run_serves),
-        cmocka_unit_test(rows_serve_long_runs),
-        cmocka_unit_test(no_length_is_too_long_to_ask_for),
-        cmocka_unit_test(hot_runs_serve_again),
-        cmocka_unit_test(hot_runs_do_not_stay),
-    };
-    return cmocka_run_group_tests(tests, start_arena, NULL);
+    (void)start_arena(NULL);
+    return tests_run();
 }

@@ -83,7 +83,7 @@ static void closed(uint64_t epoch, int status)
     CHECK(ending_close(current_thread_get(), epoch, false, NULL) == status);
 }
 
-static void one_after_the_other(const void *unused)
+IN_A_CHILD(one_after_the_other)
 {
     for (int inside = 0; inside < 2; inside++) {
         const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
@@ -107,7 +107,7 @@ static void one_after_the_other(const void *unused)
 }
 
 /* An entry whose tags are used up is not used again, so a table has room for so many handles and no more. */
-static void tags_are_used_up(const void *unused)
+IN_A_CHILD(tags_are_used_up)
 {
     const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
     size_t count = 0;
@@ -144,22 +144,22 @@ static void ends(enum tslab_policy policy, bool frees)
     }
 }
 
-static void the_next_epoch_goes_on(const void *unused)
+IN_A_CHILD(the_next_epoch_goes_on)
 {
     ends(TSLAB_POLICY_DRAIN, true);
 }
 
-static void also_after_a_release(const void *unused)
+IN_A_CHILD(also_after_a_release)
 {
     ends(TSLAB_POLICY_RELEASE, false);
 }
 
-static void also_after_a_trap(const void *unused)
+IN_A_CHILD(also_after_a_trap)
 {
     ends(TSLAB_POLICY_TRAP, false);
 }
 
-static void also_beside_an_instance(const void *unused)
+IN_A_CHILD(also_beside_an_instance)
 {
     const struct scope_options options = { .policy = TSLAB_POLICY_RELEASE, .is_instance = true };
     for (size_t round = 0; round < 200; round++) {
@@ -188,7 +188,7 @@ static void goes_on_in_a_child(const void *argument)
     CHECK(epoch_by_value(epoch) == NULL);
 }
 
-static void also_in_the_child_of_a_fork(const void *unused)
+IN_A_CHILD(also_in_the_child_of_a_fork)
 {
     const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
     for (size_t i = 0; i < 50; i++) {
@@ -200,7 +200,7 @@ static void also_in_the_child_of_a_fork(const void *unused)
 }
 
 /* Tables of ended epochs serve the next ones. */
-static void tables_are_used_again(const void *unused)
+IN_A_CHILD(tables_are_used_again)
 {
     size_t warm = 0;
     for (size_t round = 0; round < 200; round++) {
@@ -221,10 +221,5 @@ static void tables_are_used_again(const void *unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(one_after_the_other),         IN_A_CHILD(tags_are_used_up),      IN_A_CHILD(the_next_epoch_goes_on),
-        IN_A_CHILD(also_after_a_release),        IN_A_CHILD(also_after_a_trap),     IN_A_CHILD(also_beside_an_instance),
-        IN_A_CHILD(also_in_the_child_of_a_fork), IN_A_CHILD(tables_are_used_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -111,7 +111,7 @@ static void all_inside_at_once(struct thread **threads, size_t count)
     closed(epoch, TSLAB_OK);
 }
 
-static void a_record_forgets_that_many_were_inside(const void *unused)
+IN_A_CHILD(a_record_forgets_that_many_were_inside)
 {
     struct thread *threads[THREADS];
     threads_made(threads, THREADS);
@@ -127,7 +127,7 @@ static void a_record_forgets_that_many_were_inside(const void *unused)
     closed(epoch, TSLAB_OK);
 }
 
-static void holds_of_earlier_lives_are_used_again(const void *unused)
+IN_A_CHILD(holds_of_earlier_lives_are_used_again)
 {
     struct thread *threads[THREADS];
     threads_made(threads, THREADS);
@@ -139,7 +139,7 @@ static void holds_of_earlier_lives_are_used_again(const void *unused)
     CHECK_SAY(counter_get(&meta_bytes) == before, "holds took %zu bytes more", counter_get(&meta_bytes) - before);
 }
 
-static void more_threads_than_the_word_counts_are_refused(const void *unused)
+IN_A_CHILD(more_threads_than_the_word_counts_are_refused)
 {
     struct thread *threads[THREADS + 2];
     threads_made(threads, THREADS + 2);
@@ -166,7 +166,7 @@ static void more_threads_than_the_word_counts_are_refused(const void *unused)
     CHECK(epoch_by_value(epoch) == NULL);
 }
 
-static void a_thread_finds_its_hold_again(const void *unused)
+IN_A_CHILD(a_thread_finds_its_hold_again)
 {
     struct thread *threads[THREADS];
     struct hold *holds[THREADS];
@@ -198,7 +198,7 @@ static void a_thread_finds_its_hold_again(const void *unused)
 }
 
 /* They began with the same hold, and part as soon as they meet. */
-static void two_threads_part(const void *unused)
+IN_A_CHILD(two_threads_part)
 {
     struct thread *threads[2];
     threads_made(threads, 2);
@@ -221,7 +221,7 @@ static void two_threads_part(const void *unused)
     closed(epoch, TSLAB_OK);
 }
 
-static void scopes_in_scopes_take_one_chunk(const void *unused)
+IN_A_CHILD(scopes_in_scopes_take_one_chunk)
 {
     struct thread *const thread = current_thread_get();
     const uint64_t epoch = opened();
@@ -249,7 +249,7 @@ static void scopes_in_scopes_take_one_chunk(const void *unused)
     CHECK(epoch_by_value(epoch) == NULL);
 }
 
-static void two_epochs_in_turns_take_two(const void *unused)
+IN_A_CHILD(two_epochs_in_turns_take_two)
 {
     struct thread *const thread = current_thread_get();
     const uint64_t epochs[] = { opened(), opened() };
@@ -271,7 +271,7 @@ static void two_epochs_in_turns_take_two(const void *unused)
     }
 }
 
-static void where_plain_malloc_lands(const void *unused)
+IN_A_CHILD(where_plain_malloc_lands)
 {
     struct thread *const thread = current_thread_get();
     const uint64_t a = opened(), b = opened();
@@ -299,7 +299,7 @@ static void where_plain_malloc_lands(const void *unused)
     closed(a, TSLAB_OK);
 }
 
-static void an_inner_scope_advances(const void *unused)
+IN_A_CHILD(an_inner_scope_advances)
 {
     struct thread *const thread = current_thread_get();
     for (int in_between = 0; in_between < 2; in_between++) {
@@ -326,7 +326,7 @@ static void an_inner_scope_advances(const void *unused)
 }
 
 /* A record stays warm with its chunk, whoever freed what was in it. */
-static void a_warm_record_keeps_its_chunk(const void *unused)
+IN_A_CHILD(a_warm_record_keeps_its_chunk)
 {
     struct thread *const thread = current_thread_get();
     for (int way = 0; way < 3; way++) {
@@ -352,7 +352,7 @@ static void a_warm_record_keeps_its_chunk(const void *unused)
 
 /* Epochs that stay open, in which much was allocated and all of it freed: what they had serves others, but for what the
  * thread left last. */
-static void open_epochs_without_objects_have_nothing(const void *unused)
+IN_A_CHILD(open_epochs_without_objects_have_nothing)
 {
     enum { EPOCHS = 8, OBJECTS = 100, SIZE = 4000 };
     static void *objects[OBJECTS];
@@ -381,18 +381,5 @@ static void open_epochs_without_objects_have_nothing(const void *unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(a_record_forgets_that_many_were_inside),
-        IN_A_CHILD(holds_of_earlier_lives_are_used_again),
-        IN_A_CHILD(more_threads_than_the_word_counts_are_refused),
-        IN_A_CHILD(a_thread_finds_its_hold_again),
-        IN_A_CHILD(two_threads_part),
-        IN_A_CHILD(scopes_in_scopes_take_one_chunk),
-        IN_A_CHILD(two_epochs_in_turns_take_two),
-        IN_A_CHILD(where_plain_malloc_lands),
-        IN_A_CHILD(an_inner_scope_advances),
-        IN_A_CHILD(a_warm_record_keeps_its_chunk),
-        IN_A_CHILD(open_epochs_without_objects_have_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -72,7 +72,11 @@ struct holes {
     size_t size, stride;
 };
 
-static void a_trim_gives_back_the_pages_between_objects(const void *argument)
+static const struct holes rows[] = {
+    { 16, 2000 }, { 64, 500 }, { 80, 700 }, { 256, 64 }, { 1000, 40 }, { 1024, 2000 }, { 4096, 3 }, { 8192, 7 },
+};
+
+IN_CHILDREN(a_trim_gives_back_the_pages_between_objects, rows)
 {
     const struct holes *holes = argument;
     const size_t page = os_page_bytes();
@@ -101,10 +105,6 @@ static void a_trim_gives_back_the_pages_between_objects(const void *argument)
     }
     check_contents();
 }
-
-static const struct holes rows[] = {
-    { 16, 2000 }, { 64, 500 }, { 80, 700 }, { 256, 64 }, { 1000, 40 }, { 1024, 2000 }, { 4096, 3 }, { 8192, 7 },
-};
 
 static int by_address(const void *a, const void *b)
 {
@@ -148,8 +148,10 @@ static void *allocate(tslab_epoch epoch, enum where where, size_t size)
     return where == IN_PROCESS ? tslab_malloc(size) : tslab_epoch_malloc(epoch, size);
 }
 
+static const enum where places[] = { IN_PROCESS, IN_EPOCH, IN_CLOSED };
+
 /* Objects die one of so many at a time, until each page has one; then most of these die, too. */
-static void every_trim_gives_back_every_free_page(const void *argument)
+IN_CHILDREN(every_trim_gives_back_every_free_page, places)
 {
     const enum where where = *(const enum where *)argument;
     const tslab_epoch epoch = tslab_epoch_open(NULL);
@@ -174,9 +176,7 @@ static void every_trim_gives_back_every_free_page(const void *argument)
     }
 }
 
-static const enum where places[] = { IN_PROCESS, IN_EPOCH, IN_CLOSED };
-
-static void a_close_with_reclaim_leaves_what_survivors_lie_on(const void *argument)
+IN_A_CHILD(a_close_with_reclaim_leaves_what_survivors_lie_on)
 {
     const tslab_epoch epoch = tslab_epoch_open(NULL);
     for (size_t i = 0; i < OBJECTS; i++) {
@@ -195,7 +195,7 @@ static void a_close_with_reclaim_leaves_what_survivors_lie_on(const void *argume
 }
 
 /* Memory that goes back in large parts takes the free pages of what is left along, without a call. */
-static void what_goes_back_takes_free_pages_along(const void *argument)
+IN_A_CHILD(what_goes_back_takes_free_pages_along)
 {
     option_values[OPTION_PURGE] = PURGE_EAGER;
     allocate_all(300);
@@ -236,8 +236,13 @@ struct freeing {
     uint32_t but_every; /* one of so many survives */
 };
 
+static const struct freeing freeings[] = {
+    { IN_ORDER, 1000 },    { IN_REVERSE, 1000 },      { AT_RANDOM, 1000 },  { IN_SLICES, 1000 },
+    { BY_REQUESTS, 1000 }, { AT_RANDOM, UINT32_MAX }, { BY_REQUESTS, 100 }, { BY_REQUESTS, UINT32_MAX },
+};
+
 /* When the last free has been done, with nobody else to come by, little more is there than what survivors lie on. */
-static void frees_pay_in_every_order(const void *argument)
+IN_CHILDREN(frees_pay_in_every_order, freeings)
 {
     const struct freeing *const freeing = argument;
     uint64_t random = 1;
@@ -262,17 +267,12 @@ static void frees_pay_in_every_order(const void *argument)
               before >> 10, survivors);
 }
 
-static const struct freeing freeings[] = {
-    { IN_ORDER, 1000 },    { IN_REVERSE, 1000 },      { AT_RANDOM, 1000 },  { IN_SLICES, 1000 },
-    { BY_REQUESTS, 1000 }, { AT_RANDOM, UINT32_MAX }, { BY_REQUESTS, 100 }, { BY_REQUESTS, UINT32_MAX },
-};
-
 static bool refuse(void *start, size_t bytes)
 {
     return false;
 }
 
-static void what_was_refused_is_given_back_later(const void *argument)
+IN_A_CHILD(what_was_refused_is_given_back_later)
 {
     option_values[OPTION_RETAIN_BYTES] = TIB;
     option_values[OPTION_PURGE_DELAY_MS] = 3600 * 1000;
@@ -292,13 +292,5 @@ static void what_was_refused_is_given_back_later(const void *argument)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_CHILDREN(a_trim_gives_back_the_pages_between_objects, rows),
-        IN_A_CHILD(what_was_refused_is_given_back_later),
-        IN_CHILDREN(every_trim_gives_back_every_free_page, places),
-        IN_A_CHILD(a_close_with_reclaim_leaves_what_survivors_lie_on),
-        IN_A_CHILD(what_goes_back_takes_free_pages_along),
-        IN_CHILDREN(frees_pay_in_every_order, freeings),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

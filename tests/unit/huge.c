@@ -97,7 +97,7 @@ static void grow_slowly(size_t from_mib, size_t to_mib, uint64_t ms)
     }
 }
 
-static void small_programs_ask_nothing(const void *argument)
+IN_A_CHILD(small_programs_ask_nothing)
 {
     begin(yes, count_requests);
     grow(0, 14);
@@ -105,7 +105,7 @@ static void small_programs_ask_nothing(const void *argument)
 }
 
 /* Faults take little of the time of a program that grows slowly. */
-static void slow_growth_asks_late(const void *argument)
+IN_A_CHILD(slow_growth_asks_late)
 {
     begin(yes, count_requests);
     grow_slowly(0, 28, 4);
@@ -114,7 +114,7 @@ static void slow_growth_asks_late(const void *argument)
     CHECK_SAY(requests >= 1, "%zu requests", requests);
 }
 
-static void fast_growth_asks_early(const void *argument)
+IN_A_CHILD(fast_growth_asks_early)
 {
     begin(yes, count_requests);
     grow_slowly(0, 28, 1);
@@ -122,7 +122,7 @@ static void fast_growth_asks_early(const void *argument)
 }
 
 /* A program that has long had as much is not one that soars. */
-static void growth_by_less_than_half_asks_late(const void *argument)
+IN_A_CHILD(growth_by_less_than_half_asks_late)
 {
     begin(yes, count_requests);
     grow(0, 15);
@@ -132,7 +132,7 @@ static void growth_by_less_than_half_asks_late(const void *argument)
 }
 
 /* Long runs count for nothing, and come without huge pages. */
-static void long_runs_ask_nothing(const void *argument)
+IN_A_CHILD(long_runs_ask_nothing)
 {
     begin(yes, count_requests);
     for (size_t i = 0; i < 100; i++) {
@@ -142,7 +142,7 @@ static void long_runs_ask_nothing(const void *argument)
     CHECK_SAY(requests == 0, "%zu requests", requests);
 }
 
-static void ask_while_growing(const void *argument)
+IN_A_CHILD(ask_while_growing)
 {
     begin(yes, count_requests);
     grow(0, 24);
@@ -158,7 +158,7 @@ static void ask_while_growing(const void *argument)
 }
 
 /* Holes of single pages, of units and of all: they are given back, and read as zero. */
-static void give_back(const void *argument)
+IN_A_CHILD(give_back)
 {
     enum { HOLES = 3 };
     static char *large[GROWN_MIB][HOLES];
@@ -200,7 +200,7 @@ static void give_back(const void *argument)
     }
 }
 
-static void never_ask(const void *argument)
+IN_A_CHILD(never_ask)
 {
     begin(no, count_requests);
     grow(0, GROWN_MIB);
@@ -217,7 +217,7 @@ static bool count_steps(void *start, size_t bytes, bool allowed)
     return real.allow_huge(start, bytes, allowed);
 }
 
-static void mark_all(const void *argument)
+IN_A_CHILD(mark_all)
 {
     struct tslab_stats stats;
     option_values[OPTION_HUGE_PAGES] = HUGE_PAGES_ALWAYS;
@@ -229,7 +229,7 @@ static void mark_all(const void *argument)
     CHECK(!huge_is_possible());
 }
 
-static void mark_nothing(const void *argument)
+IN_A_CHILD(mark_nothing)
 {
     option_values[OPTION_HUGE_PAGES] = HUGE_PAGES_NEVER;
     begin(yes, count_requests);
@@ -237,7 +237,7 @@ static void mark_nothing(const void *argument)
     CHECK(requests == 0 && rest == 0 && !huge_is_possible());
 }
 
-static void ask_in_vain(const void *argument)
+IN_A_CHILD(ask_in_vain)
 {
     begin(yes, refuse_requests);
     grow(0, GROWN_MIB);
@@ -248,7 +248,7 @@ static void ask_in_vain(const void *argument)
 }
 
 /* The time of huge pages is a sixtieth of all time, or less, where they take long. */
-static void ask_slowly(const void *argument)
+IN_A_CHILD(ask_slowly)
 {
     enum { SLOW_MS = 20, ROUNDS = 4 };
     begin(yes, count_requests);
@@ -283,7 +283,7 @@ static bool grow_meanwhile(void *start, size_t bytes, bool allowed)
     return done;
 }
 
-static void grow_together(const void *argument)
+IN_A_CHILD(grow_together)
 {
     begin(yes, grow_meanwhile);
     grow(0, GROWN_MIB);
@@ -292,20 +292,5 @@ static void grow_together(const void *argument)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(small_programs_ask_nothing),
-        IN_A_CHILD(slow_growth_asks_late),
-        IN_A_CHILD(fast_growth_asks_early),
-        IN_A_CHILD(growth_by_less_than_half_asks_late),
-        IN_A_CHILD(long_runs_ask_nothing),
-        IN_A_CHILD(ask_while_growing),
-        IN_A_CHILD(grow_together),
-        IN_A_CHILD(give_back),
-        IN_A_CHILD(never_ask),
-        IN_A_CHILD(mark_all),
-        IN_A_CHILD(mark_nothing),
-        IN_A_CHILD(ask_in_vain),
-        IN_A_CHILD(ask_slowly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -142,14 +142,14 @@ static size_t dirty(void)
     return stats.dirty_bytes;
 }
 
-static void one_thread_gets_none(const void *argument)
+IN_A_CHILD(one_thread_gets_none)
 {
     burst();
     burst();
     CHECK(TSLAB_TSAN || !has_keeper()); /* ThreadSanitizer has a thread of its own */
 }
 
-static void threads_get_one(const void *argument)
+IN_A_CHILD(threads_get_one)
 {
     const size_t before = os_resident_bytes();
     burst();
@@ -168,7 +168,7 @@ static void threads_get_one(const void *argument)
 }
 
 /* A thread that ends leaves its slots to others. Where only one is left, nobody may ever come by for them. */
-static void the_last_to_end_leaves_nothing(const void *argument)
+IN_A_CHILD(the_last_to_end_leaves_nothing)
 {
     begin_other();
     end_other();
@@ -182,7 +182,7 @@ static void *never_allocate(void *unused)
 }
 
 /* A server's main thread does all the work, and its helpers never allocate. */
-static void the_only_one_that_allocates_is_not_alone(const void *argument)
+IN_A_CHILD(the_only_one_that_allocates_is_not_alone)
 {
     CHECK(pthread_barrier_init(&other.ends, NULL, 2) == 0);
     make_counted(&other.thread, never_allocate, NULL);
@@ -194,7 +194,7 @@ static void the_only_one_that_allocates_is_not_alone(const void *argument)
     end_other();
 }
 
-static void the_option_says_no(const void *argument)
+IN_A_CHILD(the_option_says_no)
 {
     option_values[OPTION_KEEPER] = 0;
     begin_other();
@@ -216,7 +216,7 @@ static int refuse(pthread_t *thread, const pthread_attr_t *attributes, void *(*r
     return pthread_create(thread, attributes, routine, argument);
 }
 
-static void where_no_thread_is_to_be_had(const void *argument)
+IN_A_CHILD(where_no_thread_is_to_be_had)
 {
     program_threads.create = refuse;
     refusals = 1; /* a second try, with libc's own stack, succeeds */
@@ -247,7 +247,7 @@ static void where_no_thread_is_to_be_had(const void *argument)
 }
 
 /* The child of a fork has none, and gets one as any process does. */
-__attribute__((unused)) static void a_child_gets_its_own(const void *argument)
+IN_A_CHILD_IF(!TSLAB_TSAN, a_child_gets_its_own)
 {
     begin_other();
     burst();
@@ -269,7 +269,7 @@ __attribute__((unused)) static void a_child_gets_its_own(const void *argument)
 }
 
 /* Signals of the program's never run on the keeper. */
-static void it_takes_no_signals(const void *argument)
+IN_A_CHILD(it_takes_no_signals)
 {
     begin_other();
     burst();
@@ -300,7 +300,7 @@ static void it_takes_no_signals(const void *argument)
 }
 
 /* A look, with a clock of the test's and no thread that looks meanwhile. */
-static void a_look_empties_idle_heaps(const void *argument)
+IN_A_CHILD(a_look_empties_idle_heaps)
 {
     inject_nothing();
     os_calls.now_ms = test_clock;
@@ -327,7 +327,7 @@ static void a_look_empties_idle_heaps(const void *argument)
 }
 
 /* A heap that is used between two looks keeps what it has. */
-static void a_look_leaves_busy_heaps(const void *argument)
+IN_A_CHILD(a_look_leaves_busy_heaps)
 {
     inject_nothing();
     os_calls.now_ms = test_clock;
@@ -344,7 +344,7 @@ static void a_look_leaves_busy_heaps(const void *argument)
 }
 
 /* Pages between scattered survivors. */
-static void a_sweep_purges_around_survivors(const void *argument)
+IN_A_CHILD(a_sweep_purges_around_survivors)
 {
     inject_nothing();
     os_calls.now_ms = test_clock;
@@ -376,20 +376,5 @@ static void a_sweep_purges_around_survivors(const void *argument)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(one_thread_gets_none),
-        IN_A_CHILD(threads_get_one),
-        IN_A_CHILD(the_last_to_end_leaves_nothing),
-        IN_A_CHILD(the_only_one_that_allocates_is_not_alone),
-        IN_A_CHILD(the_option_says_no),
-        IN_A_CHILD(where_no_thread_is_to_be_had),
-#if !TSLAB_TSAN
-        IN_A_CHILD(a_child_gets_its_own),
-#endif
-        IN_A_CHILD(it_takes_no_signals),
-        IN_A_CHILD(a_look_empties_idle_heaps),
-        IN_A_CHILD(a_look_leaves_busy_heaps),
-        IN_A_CHILD(a_sweep_purges_around_survivors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

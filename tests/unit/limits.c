@@ -50,7 +50,7 @@ static void empty(void)
     }
 }
 
-static void what_exceeds_is_refused(const void *argument)
+IN_A_CHILD(what_exceeds_is_refused)
 {
     static const size_t sizes[] = { 30000, 200000, 1 << 20, 5 << 20 };
     set_limits(HARD_MIB, 0);
@@ -68,7 +68,7 @@ static void what_exceeds_is_refused(const void *argument)
 }
 
 /* Free memory in caches and slabs of another size serves before anything is refused. */
-static void all_goes_back_first(const void *argument)
+IN_A_CHILD(all_goes_back_first)
 {
     inject_nothing();
     os_calls.now_ms = test_clock;
@@ -105,7 +105,7 @@ static void *free_and_rest(void *unused)
     return unused;
 }
 
-static void what_resting_threads_keep_goes_back(const void *argument)
+IN_A_CHILD(what_resting_threads_keep_goes_back)
 {
     pthread_t threads[RESTING_THREADS];
     set_limits(HARD_MIB, 0);
@@ -120,7 +120,7 @@ static void what_resting_threads_keep_goes_back(const void *argument)
     threads_end(threads, RESTING_THREADS);
 }
 
-static void refusals_are_quick(const void *argument)
+IN_A_CHILD(refusals_are_quick)
 {
     inject_nothing();
     os_calls.now_ms = test_clock;
@@ -137,7 +137,7 @@ static void refusals_are_quick(const void *argument)
 }
 
 /* Free pages of used slabs count at the limit all the same: a refusal does not look for them. */
-static void refusals_look_at_no_slab(const void *argument)
+IN_A_CHILD(refusals_look_at_no_slab)
 {
     inject_nothing();
     os_calls.now_ms = test_clock;
@@ -201,7 +201,7 @@ static bool allow_nothing(void *start, size_t bytes, bool allowed)
     return true;
 }
 
-static void only_what_fails_is_counted(const void *argument)
+IN_A_CHILD(only_what_fails_is_counted)
 {
     uint64_t seed = 11, refused = 0;
     inject_nothing();
@@ -245,7 +245,7 @@ static void fill_caches_and_fail(const void *argument)
     tslab_free(kept);
 }
 
-static void the_line_is_of_now(void **state)
+TEST(the_line_is_of_now)
 {
     const struct child child = child_run(fill_caches_and_fail, NULL);
     const char *const at = strstr(child.refused, "and it has ");
@@ -254,7 +254,7 @@ static void the_line_is_of_now(void **state)
     CHECK_SAY(used == strtoul(child.said, NULL, 10) && used >= 40 * MIB, "%s, not %s", at, child.said);
 }
 
-static void a_limit_below_what_is_in_use(const void *argument)
+IN_A_CHILD(a_limit_below_what_is_in_use)
 {
     CHECK(fill(MIB, 40) == 40 * MIB);
     set_limits(20, 0);
@@ -281,7 +281,7 @@ static void on_soft(size_t footprint_bytes, size_t soft_bytes, void *context)
     tslab_free(keep(tslab_malloc(100000))); /* it may allocate */
 }
 
-static void the_program_is_told_once(const void *argument)
+IN_A_CHILD(the_program_is_told_once)
 {
     const struct tslab_limits set = { .soft_bytes = 32 * MIB, .on_soft = on_soft, .context = &told };
     option_values[OPTION_RETAIN_BYTES] = GIB;
@@ -304,7 +304,7 @@ static void the_program_is_told_once(const void *argument)
 }
 
 /* Above it, nothing waits. */
-static void above_it_nothing_waits(const void *argument)
+IN_A_CHILD(above_it_nothing_waits)
 {
     option_values[OPTION_RETAIN_BYTES] = GIB;
     CHECK(fill(MIB, 60) == 60 * MIB);
@@ -320,7 +320,7 @@ static void above_it_nothing_waits(const void *argument)
     CHECK(counter_get(&depot.units[RUN_DIRTY]) == 0);
 }
 
-static void what_is_set_is_told(const void *argument)
+IN_A_CHILD(what_is_set_is_told)
 {
     struct tslab_limits found;
     CHECK(tslab_limits_set(NULL) == TSLAB_INVALID);
@@ -337,7 +337,7 @@ static bool used_and_limit(uint64_t used_bytes, uint64_t limit_bytes)
     return container_look(&found) && found.limit_bytes == limit_bytes && found.left_bytes == limit_bytes - used_bytes;
 }
 
-static void version_2(const void *argument)
+IN_A_CHILD(version_2)
 {
     struct container found;
     begin_groups("0::/app.slice/server\n");
@@ -374,7 +374,7 @@ static void version_2(const void *argument)
     end_groups();
 }
 
-static void version_1(const void *argument)
+IN_A_CHILD(version_1)
 {
     struct container found;
     begin_groups("11:cpu,cpuacct:/x\n9:memory:/docker/abc\n1:name=systemd:/y\n0::/y\n");
@@ -390,7 +390,7 @@ static void version_1(const void *argument)
 }
 
 /* Inside of a container the path of the group is often not to be seen, and its files are at the root. */
-static void inside(const void *argument)
+IN_A_CHILD(inside)
 {
     begin_groups("0::/../../system.slice/docker-0123.scope\n");
     put_file("memory.max", "3000000\n");
@@ -409,7 +409,7 @@ static void begin_container(void)
     put_use("50", "anon 50000000\n");
 }
 
-static void near_the_limit_nothing_waits(const void *argument)
+IN_A_CHILD(near_the_limit_nothing_waits)
 {
     begin_container();
     option_values[OPTION_RETAIN_BYTES] = GIB;
@@ -448,7 +448,7 @@ static void near_the_limit_nothing_waits(const void *argument)
 }
 
 /* Where there is no limit, nothing is opened again: not by the next keeper either. */
-static void what_has_no_limit_is_not_watched(const void *argument)
+IN_A_CHILD(what_has_no_limit_is_not_watched)
 {
     begin_container();
     put_file("memory.max", "max\n");
@@ -463,7 +463,7 @@ static void what_has_no_limit_is_not_watched(const void *argument)
 }
 
 /* A group that reads files is always full, and the kernel makes room in it. */
-static void what_the_kernel_takes_back_is_free(const void *argument)
+IN_A_CHILD(what_the_kernel_takes_back_is_free)
 {
     begin_container();
     put_use("99", "anon 9000000\ninactive_anon 90000000\ninactive_file 30000000\nactive_file 30000000\n"
@@ -508,7 +508,7 @@ static void nap(uint32_t ms, unsigned times, uint32_t of_ms)
 
 /* The keeper looks at a container that is close to its limit at shorter intervals, and works at once when it presses. A
  * keeper without the files looks at nothing. */
-static void a_nap_ends_when_it_presses(const void *argument)
+IN_A_CHILD(a_nap_ends_when_it_presses)
 {
     begin_container();
     os_calls.futex_wait = nap_and_fill;
@@ -535,7 +535,7 @@ static void a_nap_ends_when_it_presses(const void *argument)
     end_groups();
 }
 
-static void hard_limit_and_rows(void **state)
+TEST(hard_limit_and_rows)
 {
     for (uint64_t policy = PURGE_ADAPTIVE; policy <= PURGE_NEVER; policy++) {
         child_succeeds(what_lives_never_exceeds_the_limit, &policy, "");
@@ -544,26 +544,5 @@ static void hard_limit_and_rows(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(what_exceeds_is_refused),
-        IN_A_CHILD(all_goes_back_first),
-        IN_A_CHILD(what_resting_threads_keep_goes_back),
-        IN_A_CHILD(refusals_are_quick),
-        IN_A_CHILD(refusals_look_at_no_slab),
-        IN_A_CHILD(only_what_fails_is_counted),
-        cmocka_unit_test(the_line_is_of_now),
-        cmocka_unit_test(hard_limit_and_rows),
-        IN_A_CHILD(a_limit_below_what_is_in_use),
-        IN_A_CHILD(the_program_is_told_once),
-        IN_A_CHILD(above_it_nothing_waits),
-        IN_A_CHILD(what_is_set_is_told),
-        IN_A_CHILD(version_2),
-        IN_A_CHILD(version_1),
-        IN_A_CHILD(inside),
-        IN_A_CHILD(near_the_limit_nothing_waits),
-        IN_A_CHILD(what_the_kernel_takes_back_is_free),
-        IN_A_CHILD(what_has_no_limit_is_not_watched),
-        IN_A_CHILD(a_nap_ends_when_it_presses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

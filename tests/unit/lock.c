@@ -33,7 +33,7 @@ static void run_threads(void *(*body)(void *))
     }
 }
 
-static void one_at_a_time_holds_it(void **state)
+TEST(one_at_a_time_holds_it)
 {
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     guarded = 0;
@@ -42,7 +42,7 @@ static void one_at_a_time_holds_it(void **state)
     assert_int_equal(load_plain(&lock.word), 0);
 }
 
-static void a_held_lock_cannot_be_tried(void **state)
+TEST(a_held_lock_cannot_be_tried)
 {
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     assert_true(lock_try(&lock));
@@ -52,7 +52,7 @@ static void a_held_lock_cannot_be_tried(void **state)
     lock_release(&lock);
 }
 
-static void the_queue_comes_back_last_first(void **state)
+TEST(the_queue_comes_back_last_first)
 {
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     atomic_u32 next[8];
@@ -75,7 +75,7 @@ static void the_queue_comes_back_last_first(void **state)
     lock_release(&lock);
 }
 
-static void a_push_on_a_free_lock_takes_it(void **state)
+TEST(a_push_on_a_free_lock_takes_it)
 {
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     atomic_u32 next = 99;
@@ -118,7 +118,7 @@ static void *push_or_wait(void *argument)
     return NULL;
 }
 
-static void everything_pushed_is_harvested_once(void **state)
+TEST(everything_pushed_is_harvested_once)
 {
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     guarded = 0;
@@ -165,7 +165,7 @@ static void push_in_order(const void *argument)
     CHECK(lock_push(&second, 1, &next));
 }
 
-static void ranks_order_the_locks(void **state)
+TEST(ranks_order_the_locks)
 {
     for (enum lock_rank low = RANK_PROGRAM_THREADS; low <= RANK_META; low++) {
         for (enum lock_rank high = low + 1; high <= RANK_META; high++) {
@@ -185,7 +185,7 @@ static void breaks_the_order(void (*body)(const void *), enum lock_rank first, e
     assert_non_null(strstr(child.said, " at lock.c:"));
 }
 
-static void a_broken_order_is_seen_in_checked_builds(void **state)
+TEST(a_broken_order_is_seen_in_checked_builds)
 {
     if (!TSLAB_CHECKED) {
         skip();
@@ -204,14 +204,5 @@ static void a_broken_order_is_seen_in_checked_builds(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_order_the_locks),
-        cmocka_unit_test(a_broken_order_is_seen_in_checked_builds),
-        cmocka_unit_test(a_held_lock_cannot_be_tried),
-        cmocka_unit_test(the_queue_comes_back_last_first),
-        cmocka_unit_test(a_push_on_a_free_lock_takes_it),
-        cmocka_unit_test(one_at_a_time_holds_it),
-        cmocka_unit_test(everything_pushed_is_harvested_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -282,7 +282,7 @@ static void mappings_stay_few(const void *argument)
 
 /* A realloc in place looks at the units that the block gets, and not at those that it has: a part of these that is said
  * to have no pages stays so. */
-static void large_blocks_grow(const void *argument)
+IN_A_CHILD(large_blocks_grow)
 {
     static const size_t steps[] = { 8, 8, 4096, UNIT_BYTES, 3 * UNIT_BYTES + 8, 8 };
     char *const block = keep(tslab_malloc(8 * MIB + 64 * UNIT_BYTES)), *const end = block + 8 * MIB;
@@ -300,7 +300,7 @@ static void large_blocks_grow(const void *argument)
     tslab_free(block);
 }
 
-static void large_blocks_move(void **state)
+TEST(large_blocks_move)
 {
     if (GUARDED) {
         return; /* guard pages do not move */
@@ -315,7 +315,7 @@ static void large_blocks_move(void **state)
     child_succeeds(mappings_stay_few, NULL, "");
 }
 
-static void what_is_set_for_pages_moves(void **state)
+TEST(what_is_set_for_pages_moves)
 {
     size_t possible = 0;
     for (size_t i = 0; i < COUNT_OF(settings) && !GUARDED; i++) {
@@ -328,10 +328,5 @@ static void what_is_set_for_pages_moves(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(large_blocks_grow),
-        cmocka_unit_test(large_blocks_move),
-        cmocka_unit_test(what_is_set_for_pages_moves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -16,7 +16,7 @@ static void nothing_but_a_word_of_slots_is_cached(void)
     }
 }
 
-static void every_operation_goes_round_the_magazines(void **state)
+TEST(every_operation_goes_round_the_magazines)
 {
     assert_int_equal(option_get(OPTION_MAGAZINES), 0);
     static void *objects[LIVE];
@@ -60,8 +60,5 @@ static void every_operation_goes_round_the_magazines(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operation_goes_round_the_magazines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -4,7 +4,7 @@
 
 #include "child.h"
 
-static void threads_that_are_watched_are_known(void **state)
+TEST(threads_that_are_watched_are_known)
 {
     assert_true(os_has_threads()); /* nobody watches */
     os_watch_threads();
@@ -15,7 +15,7 @@ static void threads_that_are_watched_are_known(void **state)
     assert_true(os_has_threads());
 }
 
-static void a_thread_that_comes_first_is_not_forgotten(void **state)
+TEST(a_thread_that_comes_first_is_not_forgotten)
 {
     store_plain(&threads_seen, NOT_WATCHED);
     os_thread_comes();
@@ -25,9 +25,5 @@ static void a_thread_that_comes_first_is_not_forgotten(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_that_are_watched_are_known),
-        cmocka_unit_test(a_thread_that_comes_first_is_not_forgotten),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -84,7 +84,7 @@ static void rows_hold(const struct row *rows, size_t count)
     }
 }
 
-static void values_are_read(void **state)
+TEST(values_are_read)
 {
     static const struct row rows[] = {
         { { NULL }, OPTION_ARENA_BYTES, DEFAULT, NULL, NULL },
@@ -122,7 +122,7 @@ static void values_are_read(void **state)
     rows_hold(rows, sizeof rows / sizeof rows[0]);
 }
 
-static void lists_are_read(void **state)
+TEST(lists_are_read)
 {
     static const struct row rows[] = {
         { { "TSLAB_OPTIONS=" }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
@@ -140,7 +140,7 @@ static void lists_are_read(void **state)
     rows_hold(rows, sizeof rows / sizeof rows[0]);
 }
 
-static void what_is_wrong_is_said_and_ignored(void **state)
+TEST(what_is_wrong_is_said_and_ignored)
 {
 #define REFUSED(constant, variable)                                                                                    \
     {                                                                                                                  \
@@ -220,14 +220,14 @@ static void load_paths(const void *argument)
     option_complain((char *[]){ too_long, NULL });
 }
 
-static void paths_are_kept(void **state)
+TEST(paths_are_kept)
 {
     const struct child child = child_run(load_paths, NULL);
     assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
     assert_non_null(strstr(child.said, ": not a number, and a file (FORM[,FILE], "));
 }
 
-static void wrong_parts_are_refused(const void *argument)
+IN_A_CHILD(wrong_parts_are_refused)
 {
     static char *const wrong[] = {
         "TSLAB_STATS=",      "TSLAB_STATS=3",    "TSLAB_STATS=/a",      "TSLAB_STATS=,/a",
@@ -254,7 +254,7 @@ static void load_wrong_signals(const void *argument)
     option_complain((char *[]){ wrong[0], NULL });
 }
 
-static void only_some_signals_ask(void **state)
+TEST(only_some_signals_ask)
 {
     child_succeeds(load_wrong_signals, NULL,
                    "tslab: TSLAB_STATS_SIGNAL=KILL: not a usable signal "
@@ -281,7 +281,7 @@ static void load_limits_by_label(const void *argument)
     CHECK(option_get(OPTION_STATS) == 1);
 }
 
-static void limits_by_label_are_read(void **state)
+TEST(limits_by_label_are_read)
 {
     const struct child child = child_run(load_limits_by_label, NULL);
     assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
@@ -308,7 +308,7 @@ static void load_something_long(const void *argument)
     CHECK(option_get(OPTION_STATS) == 0);
 }
 
-static void a_long_line_is_cut_and_still_a_line(void **state)
+TEST(a_long_line_is_cut_and_still_a_line)
 {
     const struct child child = child_run(load_something_long, NULL);
     assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
@@ -320,7 +320,7 @@ static void a_long_line_is_cut_and_still_a_line(void **state)
 }
 
 /* The complaint comes later, and changes nothing. */
-static void loading_is_silent(const void *argument)
+IN_A_CHILD(loading_is_silent)
 {
     char *wrong[] = { strdup("TSLAB_MAGAZINES=2"), strdup("TSLAB_STATS=1"), strdup("TSLAB_OPTIONS=x=1,stats=no"),
                       NULL };
@@ -333,16 +333,5 @@ static void loading_is_silent(const void *argument)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_read),
-        cmocka_unit_test(lists_are_read),
-        cmocka_unit_test(what_is_wrong_is_said_and_ignored),
-        cmocka_unit_test(paths_are_kept),
-        IN_A_CHILD(wrong_parts_are_refused),
-        cmocka_unit_test(only_some_signals_ask),
-        cmocka_unit_test(limits_by_label_are_read),
-        cmocka_unit_test(a_long_line_is_cut_and_still_a_line),
-        IN_A_CHILD(loading_is_silent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

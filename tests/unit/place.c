@@ -115,7 +115,7 @@ static void place_where_something_is(const void *argument)
     }
 }
 
-static void a_limit_is_not_a_neighbour(const void *argument)
+IN_A_CHILD(a_limit_is_not_a_neighbour)
 {
     watch_maps();
     const struct rlimit none = { 0 };
@@ -126,13 +126,13 @@ static void a_limit_is_not_a_neighbour(const void *argument)
     CHECK(os_place(start, HUGE_PAGE, OS_ACCESS_WRITE) == OS_NO_MEMORY && errno == 1234 && maps == 1);
 }
 
-static void a_hole_is_filled(void **state)
+TEST(a_hole_is_filled)
 {
     child_succeeds(place_in_a_hole, NULL, "");
     child_succeeds(place_in_a_hole, state, "");
 }
 
-static void what_is_there_stays(void **state)
+TEST(what_is_there_stays)
 {
     child_succeeds(place_where_something_is, NULL, "");
     child_succeeds(place_where_something_is, state, "");
@@ -153,7 +153,7 @@ static void check_number(const void *argument)
     CHECK(is_right != NULL);
 }
 
-static void a_thread_has_its_number(void **state)
+TEST(a_thread_has_its_number)
 {
     check_number(NULL);
     child_succeeds(check_number, NULL, "");
@@ -161,11 +161,5 @@ static void a_thread_has_its_number(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hole_is_filled),
-        cmocka_unit_test(what_is_there_stays),
-        IN_A_CHILD(a_limit_is_not_a_neighbour),
-        cmocka_unit_test(a_thread_has_its_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

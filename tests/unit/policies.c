@@ -52,7 +52,7 @@ static size_t dirty_mib(void)
     return counter_get(&depot.units[RUN_DIRTY]) * UNIT_BYTES / MIB;
 }
 
-static void eager_keeps_nothing(const void *argument)
+IN_A_CHILD(eager_keeps_nothing)
 {
     begin(PURGE_EAGER);
     for (unsigned i = 0; i < 5; i++) {
@@ -62,7 +62,7 @@ static void eager_keeps_nothing(const void *argument)
     CHECK(counter_get(&purged_lately.mistaken_units) != 0); /* each burst takes back what the one before gave away */
 }
 
-static void never_keeps_all(const void *argument)
+IN_A_CHILD(never_keeps_all)
 {
     begin(PURGE_NEVER);
     burst();
@@ -93,7 +93,7 @@ static void hold_for_long_and_free(void)
     }
 }
 
-static void what_comes_and_goes_waits(const void *argument)
+IN_A_CHILD(what_comes_and_goes_waits)
 {
     begin(PURGE_ADAPTIVE);
     burst();
@@ -114,7 +114,7 @@ static void what_comes_and_goes_waits(const void *argument)
 }
 
 /* Bursts with pauses that are longer than the delay. */
-static void what_waits_through_a_pause_serves(const void *argument)
+IN_A_CHILD(what_waits_through_a_pause_serves)
 {
     begin(PURGE_ADAPTIVE);
     burst();
@@ -127,7 +127,7 @@ static void what_waits_through_a_pause_serves(const void *argument)
 }
 
 /* A keeper comes by, so all waits until it is old. */
-static void what_a_keeper_sees_to_waits(const void *argument)
+IN_A_CHILD(what_a_keeper_sees_to_waits)
 {
     begin(PURGE_ADAPTIVE);
     store_plain(&reclaim_is_kept, 1);
@@ -141,7 +141,7 @@ static void what_a_keeper_sees_to_waits(const void *argument)
 }
 
 /* Nobody may come by after the first burst of a program without a keeper. */
-static void what_came_once_goes_at_once(const void *argument)
+IN_A_CHILD(what_came_once_goes_at_once)
 {
     begin(PURGE_ADAPTIVE);
     burst();
@@ -149,7 +149,7 @@ static void what_came_once_goes_at_once(const void *argument)
 }
 
 /* As much waits as comes and goes, up to 64 MiB. */
-static void no_more_waits_than_64_mib(const void *argument)
+IN_A_CHILD(no_more_waits_than_64_mib)
 {
     begin(PURGE_ADAPTIVE);
     for (unsigned i = 0; i < 3; i++) {
@@ -158,7 +158,7 @@ static void no_more_waits_than_64_mib(const void *argument)
     CHECK_SAY(dirty_mib() > 48 && dirty_mib() <= 67, "%zu MiB are dirty", dirty_mib());
 }
 
-static void what_was_held_for_long_goes_at_once(const void *argument)
+IN_A_CHILD(what_was_held_for_long_goes_at_once)
 {
     begin(PURGE_ADAPTIVE);
     hold_for_long_and_free();
@@ -166,7 +166,7 @@ static void what_was_held_for_long_goes_at_once(const void *argument)
 }
 
 /* Blocks are replaced by longer ones, which none of the gaps that they leave can serve. */
-static void what_waits_pays_for_growth(const void *argument)
+IN_A_CHILD(what_waits_pays_for_growth)
 {
     begin(PURGE_ADAPTIVE);
     fill(LARGE_BYTES);
@@ -181,7 +181,7 @@ static void what_waits_pays_for_growth(const void *argument)
     CHECK(atomic_load(&calls_made[PURGE]) >= OBJECTS / 4);
 }
 
-static void a_limit_holds_for_all(const void *argument)
+IN_A_CHILD(a_limit_holds_for_all)
 {
     static const enum purge_policy policies[] = { PURGE_ADAPTIVE, PURGE_NEVER };
     option_values[OPTION_RETAIN_LIMIT_BYTES] = 8 * MIB;
@@ -196,15 +196,8 @@ static void a_limit_holds_for_all(const void *argument)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(eager_keeps_nothing),         IN_A_CHILD(never_keeps_all),
-        IN_A_CHILD(what_comes_and_goes_waits),   IN_A_CHILD(what_waits_through_a_pause_serves),
-        IN_A_CHILD(what_a_keeper_sees_to_waits), IN_A_CHILD(what_came_once_goes_at_once),
-        IN_A_CHILD(no_more_waits_than_64_mib),   IN_A_CHILD(what_was_held_for_long_goes_at_once),
-        IN_A_CHILD(what_waits_pays_for_growth),  IN_A_CHILD(a_limit_holds_for_all),
-    };
     if (GUARDED) { /* it traps what is freed */
         return 0;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -81,7 +81,7 @@ static void is_near(double found, double n, double weight, const char *what)
     CHECK_SAY(fabs(found - n) <= 5 * sigma + n * 1e-5, "%s: %.0f of %.0f, and sigma is %.0f", what, found, n, sigma);
 }
 
-static void draws_are_exponential(const void *unused)
+IN_A_CHILD(draws_are_exponential)
 {
     uint64_t state = 3;
     for (uint64_t bytes = 16; bytes <= (uint64_t)1 << 22; bytes *= 4) {
@@ -109,7 +109,7 @@ static void draws_are_exponential(const void *unused)
 }
 
 /* Kept ones, pairs that never leave the fast path, and frees in another order, of several sizes at once. */
-static void estimates_are_sound(const void *unused)
+IN_A_CHILD(estimates_are_sound)
 {
     static const size_t sizes[] = { 16, 64, 208, 1024, 4096, 20480 };
     start(PERIOD);
@@ -150,7 +150,7 @@ static void estimates_are_sound(const void *unused)
 }
 
 /* With a sample in each byte, each object is known. */
-static void each_object_is_known(const void *unused)
+IN_A_CHILD(each_object_is_known)
 {
     start(1);
     uint64_t random = 5;
@@ -180,7 +180,7 @@ static void each_object_is_known(const void *unused)
     }
 }
 
-static void it_goes_on_and_off(const void *unused)
+IN_A_CHILD(it_goes_on_and_off)
 {
     for (unsigned i = 0; i < MANY; i++) {
         objects[i] = tslab_malloc(64);
@@ -258,7 +258,7 @@ static void run_threads(void *(*body)(void *), unsigned shift)
     threads_end(threads, THREADS);
 }
 
-static void threads_share_the_profile(const void *unused)
+IN_A_CHILD(threads_share_the_profile)
 {
     start(PERIOD);
     run_threads(allocate_each, 0);
@@ -283,7 +283,7 @@ static void *allocate_afterwards(void *unused)
     return unused;
 }
 
-static void other_threads_begin_at_once(const void *unused)
+IN_A_CHILD(other_threads_begin_at_once)
 {
     for (unsigned round = 0; round < 50; round++) {
         pthread_t thread;
@@ -306,7 +306,7 @@ static void other_threads_begin_at_once(const void *unused)
 }
 
 /* After the free of a sampled object, its unit's neighbours are freed on the fast path again. */
-static void units_are_marked_while_samples_live(const void *unused)
+IN_A_CHILD(units_are_marked_while_samples_live)
 {
     void *const unsampled = tslab_malloc(64);
     start(1);
@@ -322,7 +322,7 @@ static void units_are_marked_while_samples_live(const void *unused)
     CHECK((load_plain(tag) & TAG_SAMPLED) == 0 && all_living().samples == 0);
 }
 
-static void a_child_goes_on(const void *unused)
+IN_A_CHILD(a_child_goes_on)
 {
     start(1);
     for (unsigned i = 0; i < 1000; i++) {
@@ -355,9 +355,11 @@ static unsigned samples_in(tslab_epoch epoch)
     return count;
 }
 
-static void the_end_of_an_epoch_ends_its_samples(const void *large)
+static const size_t few = 200, many = 60000;
+
+IN_CHILDREN_OF(the_end_of_an_epoch_ends_its_samples, &few, 1, 0)
 {
-    const size_t most = *(const size_t *)large; /* objects; many go to slabs */
+    const size_t most = *(const size_t *)argument; /* objects; many go to slabs */
     start(1);
     for (unsigned round = 0; round < 3; round++) {
         const tslab_epoch epoch = tslab_epoch_open(NULL);
@@ -382,7 +384,7 @@ static void the_end_of_an_epoch_ends_its_samples(const void *large)
     }
 }
 
-static void epochs_are_sampled_soundly(const void *unused)
+IN_A_CHILD(epochs_are_sampled_soundly)
 {
     start(PERIOD);
     const tslab_epoch epoch = tslab_epoch_open(NULL);
@@ -396,7 +398,7 @@ static void epochs_are_sampled_soundly(const void *unused)
     CHECK(tslab_epoch_leave(epoch) >= 0 && tslab_epoch_release(epoch, 0, NULL) >= 0);
 }
 
-static void large_blocks_are_followed(const void *unused)
+IN_A_CHILD(large_blocks_are_followed)
 {
     start(1);
     void *p = tslab_malloc(400000);
@@ -416,7 +418,7 @@ static void large_blocks_are_followed(const void *unused)
 }
 
 /* A block that grows in its place is sampled with the probability of all its bytes. */
-static void growth_in_place_is_sampled(const void *unused)
+IN_A_CHILD(growth_in_place_is_sampled)
 {
     enum { BLOCKS = 400, STEPS = 6 };
     const uint64_t period = 4 << 20;
@@ -436,7 +438,7 @@ static void growth_in_place_is_sampled(const void *unused)
               expected);
 }
 
-static void without_memory_samples_are_lost(const void *unused)
+IN_A_CHILD(without_memory_samples_are_lost)
 {
     for (unsigned i = 0; i < 1000; i++) {
         objects[i] = tslab_malloc(64);
@@ -464,7 +466,7 @@ static void without_memory_samples_are_lost(const void *unused)
     CHECK(all_living().samples == 1);
 }
 
-static void records_are_used_again(const void *unused)
+IN_A_CHILD(records_are_used_again)
 {
     start(1);
     struct accounts before, after;
@@ -486,7 +488,7 @@ static void records_are_used_again(const void *unused)
 }
 
 /* One object in eight lives, each alone on its page. */
-static void sparse_pages_are_charged(const void *unused)
+IN_A_CHILD(sparse_pages_are_charged)
 {
     start(1);
     enum { PAGES = 1000 };
@@ -520,7 +522,7 @@ static void sparse_pages_are_charged(const void *unused)
     CHECK_SAY(charged == kept_pages * page, "%llu bytes are charged", (unsigned long long)charged);
 }
 
-static void is_written(const void *unused)
+IN_A_CHILD(is_written)
 {
     start(PERIOD);
     for (unsigned i = 0; i < 20000; i++) {
@@ -540,33 +542,12 @@ static void is_written(const void *unused)
     CHECK(close(fd) == 0 && tslab_profile_write(fd) == TSLAB_INVALID);
 }
 
-static const size_t few = 200, many = 60000;
-
-static void test_slabs_of_epochs(void **state)
+TEST(test_slabs_of_epochs)
 {
     child_succeeds(the_end_of_an_epoch_ends_its_samples, &many, "");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(draws_are_exponential),
-        IN_A_CHILD(estimates_are_sound),
-        IN_A_CHILD(each_object_is_known),
-        IN_A_CHILD(it_goes_on_and_off),
-        IN_A_CHILD(threads_share_the_profile),
-        IN_A_CHILD(other_threads_begin_at_once),
-        IN_A_CHILD(units_are_marked_while_samples_live),
-        IN_A_CHILD(a_child_goes_on),
-        IN_CHILDREN_OF(the_end_of_an_epoch_ends_its_samples, &few, 1, 0),
-        cmocka_unit_test(test_slabs_of_epochs),
-        IN_A_CHILD(epochs_are_sampled_soundly),
-        IN_A_CHILD(large_blocks_are_followed),
-        IN_A_CHILD(growth_in_place_is_sampled),
-        IN_A_CHILD(without_memory_samples_are_lost),
-        IN_A_CHILD(records_are_used_again),
-        IN_A_CHILD(sparse_pages_are_charged),
-        IN_A_CHILD(is_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

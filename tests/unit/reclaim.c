@@ -80,7 +80,7 @@ static void begin(bool (*purge)(void *start, size_t bytes))
     os_calls.purge = purge;
 }
 
-static void a_kernel_that_refuses_is_asked_seldom(const void *argument)
+IN_A_CHILD(a_kernel_that_refuses_is_asked_seldom)
 {
     begin(refuses_all);
     make_dirt();
@@ -109,7 +109,7 @@ static void a_kernel_that_refuses_is_asked_seldom(const void *argument)
     CHECK(stats.purged_bytes > 0);
 }
 
-static void one_locked_page_is_set_apart(const void *argument)
+IN_A_CHILD_IF(!GUARDED, one_locked_page_is_set_apart)
 {
     enum { BYTES = 32 << 20 };
     begin(refuses_one);
@@ -140,7 +140,7 @@ static void one_locked_page_is_set_apart(const void *argument)
 
 /* As many runs as there are may be stuck. A trim tries all of them again, and builds with checks count its steps under
  * the depot's lock. */
-static void a_trim_tries_all_that_is_stuck(const void *argument)
+IN_A_CHILD(a_trim_tries_all_that_is_stuck)
 {
     begin(refuses_all);
     make_dirt();
@@ -155,7 +155,7 @@ static void a_trim_tries_all_that_is_stuck(const void *argument)
 }
 
 /* The rest of a large object that shrank goes back as freed memory does. */
-static void a_shrinking_realloc_gives_back(const void *argument)
+IN_A_CHILD(a_shrinking_realloc_gives_back)
 {
     enum { BYTES = 256 << 20, KEPT = 64 << 10 };
     begin(real.purge);
@@ -178,7 +178,7 @@ static size_t faults_so_far(void)
 }
 
 /* A block that grows step by step, again and again, has its pages faulted in about twice. */
-static void what_grows_again_is_faulted_in_once_more(const void *argument)
+IN_A_CHILD_IF(!GUARDED, what_grows_again_is_faulted_in_once_more)
 {
     enum { ROUNDS = 8, LEAST = 100000, MOST = 32 << 20 };
     begin(real.purge);
@@ -227,7 +227,7 @@ static size_t left_of_rounds(unsigned rounds, uint64_t apart_ms)
     return counter_get(&depot.units[RUN_DIRTY]) * UNIT_BYTES / MIB;
 }
 
-static void what_comes_often_waits(const void *argument)
+IN_A_CHILD_IF(!GUARDED, what_comes_often_waits)
 {
     enum { OFTEN = 20, SELDOM = 3, ALL = 128, BOUND = 64 };
     begin_adaptive();
@@ -242,7 +242,7 @@ static void what_comes_often_waits(const void *argument)
 
 /* Large blocks of many lengths replace each other at random. The program takes again what was purged, so that as much
  * memory may wait, up to an eighth of what is in use. Then little is purged by mistake. After a pause no more waits. */
-static void what_was_missed_waits(const void *argument)
+IN_A_CHILD_IF(!GUARDED, what_was_missed_waits)
 {
     enum { BLOCKS = 30, LEAST = 262145, MOST = 2 << 20, ROUNDS = 5000, PER_MS = 10, STEP_UNITS = MIB / UNIT_BYTES };
     uint64_t seed = 1, bytes = 0;
@@ -275,7 +275,7 @@ static void what_was_missed_waits(const void *argument)
 }
 
 /* Objects of up to 256 KiB replace each other at random. Classes do not keep for themselves what others could use. */
-static void wide_slots_serve_each_other(const void *argument)
+IN_A_CHILD_IF(!GUARDED, wide_slots_serve_each_other)
 {
     enum { BLOCKS = 200, MOST = 256 << 10, ROUNDS = 20000, PER_MS = 100 };
     static void *blocks[BLOCKS];
@@ -300,7 +300,7 @@ static void wide_slots_serve_each_other(const void *argument)
 }
 
 /* Memory that a trim finds clean and mapped loses its addresses, also when it was swept before. */
-static void a_trim_takes_addresses_that_were_kept(const void *argument)
+IN_A_CHILD_IF(!GUARDED, a_trim_takes_addresses_that_were_kept)
 {
     enum { BYTES = 64 << 20, ROUNDS = 4 };
     begin(real.purge);
@@ -314,8 +314,10 @@ static void a_trim_takes_addresses_that_were_kept(const void *argument)
               counter_get(&depot.units[RUN_CLEAN]) * UNIT_BYTES >> 20);
 }
 
+static const size_t alignments[] = { 16, 64 << 10, 2 << 20, 16 << 20 };
+
 /* Freed aligned blocks leave holes of just their size: they serve the next ones. */
-static void replace_aligned(const void *argument)
+IN_CHILDREN_OF(replace_aligned, alignments, GUARDED ? 0 : COUNT_OF(alignments), sizeof alignments[0])
 {
     static char *blocks[64];
     const size_t alignment = *(const size_t *)argument;
@@ -338,11 +340,9 @@ static void replace_aligned(const void *argument)
               before.committed_bytes >> 20, after.committed_bytes >> 20);
 }
 
-static const size_t alignments[] = { 16, 64 << 10, 2 << 20, 16 << 20 };
-
 /* Many runs lie badly for a large alignment. Where the search does not find the one that was added for it, it is not
  * added again. */
-static void an_alignment_is_grown_for_once(const void *argument)
+IN_A_CHILD_IF(!GUARDED, an_alignment_is_grown_for_once)
 {
     enum { BLOCKS = 128, MAPPINGS = 1 + TABLES };
     static void *blocks[BLOCKS];
@@ -360,7 +360,7 @@ static void an_alignment_is_grown_for_once(const void *argument)
 
 /* More runs than any operation under the depot's lock may look at, dirty, clean and swept: checked builds assert that
  * (depot.c). Guard pages end well before the mappings of the process do. */
-static void many_runs_are_no_longer_way(const void *argument)
+IN_A_CHILD(many_runs_are_no_longer_way)
 {
     enum { RUNS = 40000, BYTES = 33000 };
     static void *all[RUNS];
@@ -390,23 +390,7 @@ static void many_runs_are_no_longer_way(const void *argument)
 }
 
 /* Guard pages trap what is freed. */
-#define UNGUARDED(body) IN_CHILDREN_OF(body, NULL, !GUARDED, 0)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(a_kernel_that_refuses_is_asked_seldom),
-        UNGUARDED(one_locked_page_is_set_apart),
-        IN_A_CHILD(a_trim_tries_all_that_is_stuck),
-        IN_A_CHILD(a_shrinking_realloc_gives_back),
-        UNGUARDED(what_grows_again_is_faulted_in_once_more),
-        UNGUARDED(what_comes_often_waits),
-        UNGUARDED(what_was_missed_waits),
-        UNGUARDED(wide_slots_serve_each_other),
-        UNGUARDED(a_trim_takes_addresses_that_were_kept),
-        IN_CHILDREN_OF(replace_aligned, alignments, GUARDED ? 0 : COUNT_OF(alignments), sizeof alignments[0]),
-        UNGUARDED(an_alignment_is_grown_for_once),
-        IN_A_CHILD(many_runs_are_no_longer_way),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -34,7 +34,7 @@ static void close_all(void)
     }
 }
 
-static void pages_of_idle_records_go_back(const void *argument)
+IN_A_CHILD(pages_of_idle_records_go_back)
 {
     tslab_free(keep(tslab_malloc(1)));
     const size_t none = os_resident_bytes();
@@ -90,7 +90,7 @@ static void *come_late(void *argument)
     return NULL;
 }
 
-static void late_threads_find_nothing(const void *argument)
+IN_A_CHILD(late_threads_find_nothing)
 {
     pthread_t threads[THREADS];
     threads_begin(threads, THREADS, come_late, (void *)1, 1);
@@ -113,7 +113,7 @@ static void late_threads_find_nothing(const void *argument)
 
 /* Instances. */
 
-static void an_instance_finds_its_members_alone(const void *argument)
+IN_A_CHILD(an_instance_finds_its_members_alone)
 {
     open_all();
     const tslab_instance instance = tslab_instance_open("tenant"), other = tslab_instance_open("other");
@@ -137,7 +137,7 @@ static void an_instance_finds_its_members_alone(const void *argument)
 }
 
 /* An epoch that another thread opened at that moment outlives its instance, and counts in its quota. */
-static void a_quota_stays_while_it_is_used(const void *argument)
+IN_A_CHILD(a_quota_stays_while_it_is_used)
 {
     open_all();
     CHECK(tslab_epoch_close(epochs[MANY / 2], 0, NULL) == TSLAB_OK);
@@ -161,9 +161,5 @@ static void a_quota_stays_while_it_is_used(const void *argument)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { IN_A_CHILD(pages_of_idle_records_go_back),
-                                        IN_A_CHILD(late_threads_find_nothing),
-                                        IN_A_CHILD(an_instance_finds_its_members_alone),
-                                        IN_A_CHILD(a_quota_stays_while_it_is_used) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -154,7 +154,7 @@ static void let_go(size_t step)
     }
 }
 
-static void what_is_committed_and_touched_is_resident(const void *unused)
+IN_A_CHILD(what_is_committed_and_touched_is_resident)
 {
     for (size_t i = 0; i < OBJECTS; i++) {
         objects[i] = written(size_of(i));
@@ -183,7 +183,7 @@ static void what_is_committed_and_touched_is_resident(const void *unused)
 }
 
 /* Chunks that are hardly filled, and slots that no thread has had yet. */
-static void what_nobody_had_is_not_resident(const void *unused)
+IN_A_CHILD(what_nobody_had_is_not_resident)
 {
     enum { EPOCHS = 1000 };
     static tslab_epoch epochs[EPOCHS];
@@ -209,7 +209,7 @@ static void what_nobody_had_is_not_resident(const void *unused)
 }
 
 /* Closed epochs that drain: of each, a few objects live in a chunk that is filled in part. */
-static void what_epochs_that_drain_have_is_resident(const void *unused)
+IN_A_CHILD(what_epochs_that_drain_have_is_resident)
 {
     enum { EPOCHS = 1000, EACH = 40, STEP = 8 };
     static char *in_epochs[EPOCHS][EACH];
@@ -277,7 +277,7 @@ static struct tslab_epoch_stats check_epoch(const char *when, tslab_epoch epoch)
 }
 
 /* Small objects fill chunks and then slabs; long blocks are longer than a look of a report. */
-static void what_an_epoch_says_is_resident(const void *unused)
+IN_A_CHILD(what_an_epoch_says_is_resident)
 {
     enum { LONG = 4, LONG_BYTES = 24 << 20 };
     static char *blocks[LONG];
@@ -317,7 +317,7 @@ static void what_an_epoch_says_is_resident(const void *unused)
 
 /* Many epochs at once, which end: a trim gives their records back, says how much that was, and reports do not count
  * them as memory that is there. */
-static void records_that_were_given_back_are_not_resident(const void *unused)
+IN_A_CHILD(records_that_were_given_back_are_not_resident)
 {
     enum { EPOCHS = 100000 };
     static tslab_epoch epochs[EPOCHS];
@@ -343,7 +343,7 @@ static void records_that_were_given_back_are_not_resident(const void *unused)
 }
 
 /* Objects that the program has not written, or only at their start: large ones, and slots of several pages. */
-static void what_the_program_left_untouched_is_not_resident(const void *unused)
+IN_A_CHILD(what_the_program_left_untouched_is_not_resident)
 {
     const int64_t before = not_ours();
     for (size_t i = 0; i < LARGE; i++) {
@@ -367,7 +367,7 @@ static void what_the_program_left_untouched_is_not_resident(const void *unused)
 }
 
 /* Objects that live are written, and those that were freed were written at their start alone. */
-static void what_lives_and_is_written_is_live(const void *unused)
+IN_A_CHILD(what_lives_and_is_written_is_live)
 {
     enum { WAITING = 200, ROUNDS = 20, LIVING = 10000, LIVING_BYTES = 112 };
     for (size_t i = 0; i < LIVING; i++) {
@@ -388,13 +388,15 @@ static void what_lives_and_is_written_is_live(const void *unused)
     CHECK(not_ours() >= 0);
 }
 
+static const uint64_t seeds[] = { 1, 22, 333 };
+
 /* Objects die at random, in the process and in epochs that stay or are closed, while the program trims now and then,
  * and others take their places. */
-static void any_history(const void *seed)
+IN_CHILDREN(any_history, seeds)
 {
     enum { EPOCHS = 10, ROUNDS = 12 }; /* of each class, a cache may be a page off */
     static tslab_epoch epochs[EPOCHS];
-    uint64_t random = *(const uint64_t *)seed;
+    uint64_t random = *(const uint64_t *)argument;
     for (size_t i = 0; i < EPOCHS; i++) {
         epochs[i] = tslab_epoch_open(NULL);
     }
@@ -426,8 +428,6 @@ static void any_history(const void *seed)
     }
 }
 
-static const uint64_t seeds[] = { 1, 22, 333 };
-
 static bool never(void)
 {
     return false;
@@ -447,15 +447,5 @@ int main(void)
     if (os_page_bytes() != 4096) {
         return 0; /* the figures below are of small pages */
     }
-    const struct CMUnitTest tests[] = {
-        IN_A_CHILD(what_is_committed_and_touched_is_resident),
-        IN_A_CHILD(records_that_were_given_back_are_not_resident),
-        IN_A_CHILD(what_nobody_had_is_not_resident),
-        IN_A_CHILD(what_epochs_that_drain_have_is_resident),
-        IN_A_CHILD(what_an_epoch_says_is_resident),
-        IN_A_CHILD(what_the_program_left_untouched_is_not_resident),
-        IN_A_CHILD(what_lives_and_is_written_is_live),
-        IN_CHILDREN(any_history, seeds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -20,7 +20,7 @@ static void text_is(const struct text *text, const char *wanted)
     assert_int_equal(buffer[text->length], '#');
 }
 
-static void numbers_are_written_in_decimal(void **state)
+TEST(numbers_are_written_in_decimal)
 {
     static const struct {
         uint64_t number;
@@ -38,7 +38,7 @@ static void numbers_are_written_in_decimal(void **state)
     }
 }
 
-static void bytes_are_written_in_mib(void **state)
+TEST(bytes_are_written_in_mib)
 {
     static const struct {
         uint64_t bytes;
@@ -59,7 +59,7 @@ static void bytes_are_written_in_mib(void **state)
     }
 }
 
-static void addresses_are_written_in_hex(void **state)
+TEST(addresses_are_written_in_hex)
 {
     struct text text = fresh(CAPACITY);
     text_hex(&text, 0);
@@ -70,14 +70,14 @@ static void addresses_are_written_in_hex(void **state)
     text_is(&text, "0x0 0x7f00abcdef10 0xffffffffffffffff");
 }
 
-static void what_could_pass_for_a_line_of_ours_cannot(void **state)
+TEST(what_could_pass_for_a_line_of_ours_cannot)
 {
     struct text text = fresh(CAPACITY);
     text_foreign(&text, "a\n\x1b[2J\x7f\t z\xc3\xa4");
     text_is(&text, "a??[2J?? z\xc3\xa4");
 }
 
-static void columns_are_filled_with_spaces(void **state)
+TEST(columns_are_filled_with_spaces)
 {
     struct text text = fresh(CAPACITY);
     text_right(&text, "ab", 4);
@@ -87,7 +87,7 @@ static void columns_are_filled_with_spaces(void **state)
     text_is(&text, "  ab|abcdexy");
 }
 
-static void what_does_not_fit_is_cut_off(void **state)
+TEST(what_does_not_fit_is_cut_off)
 {
     for (size_t capacity = 0; capacity <= 12; capacity++) {
         struct text text = fresh(capacity);
@@ -102,10 +102,5 @@ static void what_does_not_fit_is_cut_off(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_written_in_decimal), cmocka_unit_test(bytes_are_written_in_mib),
-        cmocka_unit_test(addresses_are_written_in_hex),   cmocka_unit_test(what_could_pass_for_a_line_of_ours_cannot),
-        cmocka_unit_test(columns_are_filled_with_spaces), cmocka_unit_test(what_does_not_fit_is_cut_off),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -243,7 +243,7 @@ static void *stop_thread(void *argument)
     return NULL;
 }
 
-static void nobody_waits(const void *argument)
+IN_CHILDREN(nobody_waits, stops)
 {
     const struct stop *const stop = argument;
     sem_t begins;
@@ -274,6 +274,5 @@ static void nobody_waits(const void *argument)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { IN_CHILDREN(nobody_waits, stops) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -81,7 +81,7 @@ static void *nothing(void *unused)
     return unused;
 }
 
-static void walks_go_over_what_is_in_use(void **state)
+TEST(walks_go_over_what_is_in_use)
 {
     /* In a process that never had a second thread a fork has nothing to do. */
     in_a_thread(nothing, NULL);
@@ -121,8 +121,5 @@ static void walks_go_over_what_is_in_use(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(walks_go_over_what_is_in_use),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }
