@@ -1,2 +1,2 @@
-# malloc/fork.c: the child of a fork counts anew, and does not look.
+# malloc/fork.c: the child of a fork counts anew, and does not look. Groups: fork
 /partial_evaluate(slab);/d

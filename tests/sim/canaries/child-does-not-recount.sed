@@ -1,2 +1,2 @@
-# malloc/fork.c: the child of a fork does not count anew what a give was cut in.
+# malloc/fork.c: the child of a fork does not count anew what a give was cut in. Groups: fork
 /slab_recount(slab, /d

@@ -1,4 +1,4 @@
-# epoch/hold.c: a chunk is linked after its last free may have found it empty.
+# epoch/hold.c: a chunk is linked after its last free may have found it empty. Groups: epoch-free
 /^bool hold_end_chunk(/,/^}/{
 s/^    epoch_link_run(hold->epoch, ended);//
 }

@@ -1,4 +1,4 @@
-# slab/chunk.c: a chunk that is closed is still that of its hold.
+# slab/chunk.c: a chunk that is closed is still that of its hold. Groups: epoch-free
 /^bool chunk_close(/,/^}/{
 s/^    store_plain(&chunk->chunk.filler, NULL);//
 }

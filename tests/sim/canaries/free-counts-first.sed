@@ -1,4 +1,4 @@
-# slab/chunk.c: a free counts before it clears the code: by then the chunk may be another's.
+# slab/chunk.c: a free counts before it clears the code: by then the chunk may be another's. Groups: epoch-free
 /^bool chunk_free_other(/,/^}/{
 s/^    return \(.*\);/    return last;/
 /^    const uint32_t granules = /d

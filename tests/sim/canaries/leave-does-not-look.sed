@@ -1,2 +1,2 @@
-# epoch/scope.c: who leaves does not look whether the epoch was closed meanwhile.
+# epoch/scope.c: who leaves does not look whether the epoch was closed meanwhile. Groups: epoch
 s/if (unlikely(hold_make_idle(hold))) {/if (hold_make_idle(hold) \&\& false) {/

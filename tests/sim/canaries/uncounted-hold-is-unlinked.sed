@@ -1,2 +1,2 @@
-# epoch/hold.c: a hold that was linked and not counted is unlinked at once: who closes may be walking by.
+# epoch/hold.c: a hold that was linked and not counted is unlinked at once: who closes may be walking by. Groups: epoch
 /^static struct hold \*hold_make(/,/^}/s/^ *lock_release(epoch_lock(epoch));/    if (hold == NULL \&\& epoch_first_hold(epoch) != \&epoch->first \&\& load_relaxed(\&epoch_first_hold(epoch)->holder) == HOLD_TAKEN) {\n        struct hold *const last = epoch_first_hold(epoch);\n        store_release(\&epoch->holds, hold_next(last));\n        store_release(\&last->next, epoch->spare_holds);\n        epoch->spare_holds = last;\n    }\n&/

@@ -1,2 +1,2 @@
-# os/lock.c: who is woken does not say that others may still sleep.
+# os/lock.c: who is woken does not say that others may still sleep. Groups: lock
 s/word | HELD | WAITERS/word | HELD/
