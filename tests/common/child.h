@@ -3,7 +3,7 @@
 #ifndef CHILD_H
 #define CHILD_H
 
-#include "check.h"
+#include "threads.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -13,8 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -46,36 +44,23 @@ static inline struct child child_run(void (*body)(const void *), const void *arg
 {
     struct child child;
     memset(&child, 0, sizeof child);
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
+    int file;
     /* The test framework would catch what kills the child, and go on with the next test in it. */
     static const int deadly[] = { SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS };
     void (*handlers[COUNT_OF(deadly)])(int);
     for (size_t i = 0; i < COUNT_OF(deadly); i++) {
         handlers[i] = signal(deadly[i], SIG_DFL);
     }
-    const pid_t pid = child.pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        const struct rlimit no_core = { 0, 0 };
-        (void)setrlimit(RLIMIT_CORE, &no_core);
-        dup2(ends[1], STDERR_FILENO);
-        close(ends[0]);
-        close(ends[1]);
+    child.pid = fork_heard(&file);
+    if (child.pid == 0) {
+        alarm(0); /* the test's own patience */
         body(argument);
         _exit(0);
     }
     for (size_t i = 0; i < COUNT_OF(deadly); i++) {
         signal(deadly[i], handlers[i]);
     }
-    close(ends[1]);
-    size_t length = 0;
-    ssize_t n;
-    while (length < sizeof child.said - 1 &&
-           (n = read(ends[0], child.said + length, sizeof child.said - 1 - length)) > 0) {
-        length += (size_t)n;
-    }
-    close(ends[0]);
+    child.status = child_heard(child.pid, file, child.said, sizeof child.said);
     /* An emulator says on the same stream what its program died of. */
     char *const emulator = strstr(child.said, "qemu: uncaught target signal");
     if (emulator != NULL) {
@@ -83,7 +68,6 @@ static inline struct child child_run(void (*body)(const void *), const void *arg
     }
     cut_stacks(child.said);
     child_set_refusals_apart(&child);
-    assert_int_equal(waitpid(pid, &child.status, 0), pid);
     return child;
 }
 

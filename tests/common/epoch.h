@@ -4,7 +4,6 @@
 #define EPOCH_H
 
 #include "child.h"
-#include "threads.h"
 
 #include <dlfcn.h>
 #include <errno.h>

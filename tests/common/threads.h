@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 enum { THREADS_MOST = 1024 };
@@ -59,6 +60,47 @@ static inline void child_ends_well(pid_t child)
     int status = -1;
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
     CHECK_SAY(status == 0, "the child of a fork ended with status %#x", (unsigned)status);
+}
+
+/* A child whose stderr the parent reads. It ends when it hangs, and leaves no core. */
+static inline pid_t fork_heard(int *file)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        const struct rlimit no_core = { 0, 0 };
+        (void)setrlimit(RLIMIT_CORE, &no_core);
+        CHECK(dup2(ends[1], STDERR_FILENO) >= 0 && close(ends[0]) == 0 && close(ends[1]) == 0);
+        alarm(CHILD_HANG_SECONDS);
+    } else {
+        close(ends[1]);
+    }
+    *file = ends[0];
+    return child;
+}
+
+/* Reads a file to its end, closes it, and makes a string of what fits. Returns the string's length. */
+static inline size_t read_to_end(int file, char *text, size_t capacity)
+{
+    size_t length = 0;
+    ssize_t n;
+    while (length < capacity - 1 && (n = read(file, text + length, capacity - 1 - length)) > 0) {
+        length += (size_t)n;
+    }
+    text[length] = 0;
+    close(file);
+    return length;
+}
+
+/* Reads what a child says, and waits for its end. Returns the status. */
+static inline int child_heard(pid_t child, int file, char *said, size_t capacity)
+{
+    int status;
+    (void)read_to_end(file, said, capacity);
+    CHECK(waitpid(child, &status, 0) == child);
+    return status;
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* The C++ operators where there is no C++: a C program may load what calls them, and nobody is there to throw. */
-#include "check.h"
+#include "threads.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,32 +38,19 @@ static void call_aligned(void)
 /* The child's line on stderr as it aborts. */
 static void expect_abort(void (*call)(void))
 {
-    int ends[2];
-    CHECK(pipe(ends) == 0);
-    const pid_t child = fork();
+    int file;
+    const pid_t child = fork_heard(&file);
     if (child == 0) {
-        const struct rlimit no_core = { 0, 0 };
-        (void)setrlimit(RLIMIT_CORE, &no_core);
-        dup2(ends[1], STDERR_FILENO);
         call();
         _exit(0);
     }
-    close(ends[1]);
-    char said[256];
-    size_t length = 0;
-    ssize_t n;
-    while (length < sizeof said && (n = read(ends[0], said + length, sizeof said - length)) > 0) {
-        length += (size_t)n;
-    }
-    close(ends[0]);
-    int status;
-    CHECK(waitpid(child, &status, 0) == child);
+    char said[256], expected[256];
+    const int status = child_heard(child, file, said, sizeof said);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    char expected[256];
-    const int wanted = snprintf(expected, sizeof expected,
-                                "tslab[%d %s]: operator new: out of memory, and no libstdc++ to throw std::bad_alloc\n",
-                                (int)child, program_invocation_short_name);
-    CHECK_SAY(length == (size_t)wanted && memcmp(said, expected, length) == 0, "it said: %.*s", (int)length, said);
+    snprintf(expected, sizeof expected,
+             "tslab[%d %s]: operator new: out of memory, and no libstdc++ to throw std::bad_alloc\n", (int)child,
+             program_invocation_short_name);
+    CHECK_SAY(strcmp(said, expected) == 0, "it said: %s", said);
 }
 
 int main(void)

@@ -88,7 +88,7 @@ static void release(size_t i)
     }
 }
 
-static void *in_a_thread(void *argument)
+static void *allocate_in_a_thread(void *argument)
 {
     /* A thread that gets no memory for its record has nothing to free. */
     char *p = tslab_malloc(100);
@@ -112,9 +112,7 @@ static size_t work(size_t count)
             release(i / 3);
         }
         if (i % 64 == 0) {
-            pthread_t thread;
-            CHECK(pthread_create(&thread, NULL, in_a_thread, NULL) == 0);
-            CHECK(pthread_join(thread, NULL) == 0);
+            in_a_thread(allocate_in_a_thread, NULL);
         }
         if (i % 512 == 100) {
             (void)tslab_trim();
@@ -287,7 +285,6 @@ static bool forks_without_record;
 static void fork_and_work(size_t i)
 {
     const pid_t pid = fork();
-    CHECK(pid >= 0);
     if (pid == 0) {
         inject_nothing();
         for (size_t at = i; at < i + EACH; at++) {
@@ -295,8 +292,7 @@ static void fork_and_work(size_t i)
         }
         _exit(0);
     }
-    int status;
-    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    child_ends_well(pid);
 }
 
 /* Each thread has a share of the objects to free, whether it has a record or not. */
@@ -336,9 +332,7 @@ static void threads_without_records(const void *argument)
     }
     CHECK(pthread_barrier_init(&barrier, NULL, THREADS + 1) == 0);
     inject(MAP, 0, UINT32_MAX);
-    for (size_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, allocate_twice, (void *)(uintptr_t)i) == 0);
-    }
+    threads_begin(threads, THREADS, allocate_twice, NULL, 1);
     pthread_barrier_wait(&barrier);
     CHECK_SAY(atomic_load(&threads_refused) > THREADS / 2, "%d threads have no record", atomic_load(&threads_refused));
     struct tslab_stats stats;
@@ -346,9 +340,7 @@ static void threads_without_records(const void *argument)
     CHECK(stats.threads < THREADS / 2);
     inject_nothing();
     pthread_barrier_wait(&barrier);
-    for (size_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, THREADS);
     check_nothing_is_lost();
 }
 
@@ -520,16 +512,12 @@ IN_CHILDREN(wait_in_vain, calls_of_wait_in_vain)
     static struct lock lock = LOCK_INIT(RANK_DEPOT);
     inject(call, 0, UINT32_MAX);
     lock_acquire(&lock);
-    for (size_t i = 0; i < WAITING; i++) {
-        CHECK(pthread_create(&threads[i], NULL, take_and_let_go, &lock) == 0);
-    }
+    threads_begin(threads, WAITING, take_and_let_go, &lock, 0);
     while (atomic_load(&lock.word) == 1) { /* held, and nobody waits */
         sched_yield();
     }
     lock_release(&lock);
-    for (size_t i = 0; i < WAITING; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
+    threads_end(threads, WAITING);
     CHECK(calls_made[call] > 0);
     CHECK(atomic_load(&lock.word) == 0);
 }

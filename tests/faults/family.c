@@ -1,3 +1,4 @@
+#include "threads.h"
 /* Every call of libc by which the library asks the system for something fails in turn, with every errno that it may
  * fail with, once or from then on: each in a process of its own on the drop-in, from its very start. A refusal is
  * ENOMEM and leaves all as it was. Nothing ends the process. As soon as the calls succeed again, all is served, and as
@@ -147,13 +148,7 @@ static struct result run(const char *plan)
         _exit(98);
     }
     close(ends[1]);
-    size_t length = 0;
-    ssize_t n;
-    while ((n = read(ends[0], result.said + length, sizeof result.said - 1 - length)) > 0) {
-        length += (size_t)n;
-    }
-    close(ends[0]);
-    CHECK(waitpid(pid, &result.status, 0) == pid);
+    result.status = child_heard(pid, ends[0], result.said, sizeof result.said);
     return result;
 }
 

@@ -1,7 +1,7 @@
 /* A double free that is seen in the middle of a slow operation ends the program, also where a handler of SIGABRT, as
  * those that report crashes do, allocates, asks for the names of functions, forks, or has another thread fork. A
  * process for each case. */
-#include "check.h"
+#include "threads.h"
 
 #include <execinfo.h>
 #include <pthread.h>
@@ -112,12 +112,9 @@ struct handling {
 
 static void run(const struct handling *how, void (*misuse)(void), bool threads)
 {
-    int ends[2];
-    CHECK(pipe(ends) == 0);
-    const pid_t pid = fork();
+    int file;
+    const pid_t pid = fork_heard(&file);
     if (pid == 0) {
-        CHECK(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO && close(ends[0]) == 0 && close(ends[1]) == 0);
-        alarm(CHILD_HANG_SECONDS);
         handling = how->what;
         pthread_t thread;
         CHECK(!threads || pthread_create(&thread, NULL, work, NULL) == 0);
@@ -125,18 +122,9 @@ static void run(const struct handling *how, void (*misuse)(void), bool threads)
         misuse();
         _exit(0);
     }
-    close(ends[1]);
     char text[4096];
-    size_t length = 0;
-    ssize_t n;
-    while (length < sizeof text - 1 && (n = read(ends[0], text + length, sizeof text - 1 - length)) > 0) {
-        length += (size_t)n;
-    }
-    text[length] = 0;
+    const int status = child_heard(pid, file, text, sizeof text);
     cut_stacks(text);
-    close(ends[0]);
-    int status = -1;
-    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
     CHECK_SAY(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
               "%s%s: the program ended with status %#x, and said: %s", how->name, threads ? ", with threads" : "",
               (unsigned)status, text);

@@ -1,6 +1,6 @@
 /* The engine starts before any constructor, and before there is an environment: options that can still take effect are
  * read later, and what is wrong among them is said once. */
-#include "check.h"
+#include "threads.h"
 
 #include <tslab/tslab.h>
 
@@ -17,17 +17,6 @@ static void allocate_early(void)
 
 __attribute__((section(".preinit_array"), used)) static void (*const before_all)(void) = allocate_early;
 
-static void read_all(int ends[2], char *text, size_t capacity)
-{
-    close(ends[1]);
-    size_t length = 0;
-    ssize_t n;
-    while ((n = read(ends[0], text + length, capacity - 1 - length)) > 0) {
-        length += (size_t)n;
-    }
-    text[length] = 0;
-}
-
 int main(void)
 {
     static char text[20000];
@@ -35,12 +24,14 @@ int main(void)
     dup2(STDOUT_FILENO, STDERR_FILENO);
     CHECK(early != NULL);
     tslab_free(early);
-    read_all(said, text, sizeof text);
+    close(said[1]);
+    (void)read_to_end(said[0], text, sizeof text);
     const char *const complaint = strstr(text, "tslab: TSLAB_NONSENSE: unknown option");
     CHECK_SAY(complaint == text && strchr(text, '\n') == text + strlen(text) - 1, "stderr has: %s", text);
     CHECK(pipe(printed) == 0);
     tslab_stats_json(printed[1]);
-    read_all(printed, text, sizeof text);
+    close(printed[1]);
+    (void)read_to_end(printed[0], text, sizeof text);
     CHECK_SAY(strstr(text, "\"retain_bytes\":\"12345\"") != NULL, "the option is not set: %s", text);
     return 0;
 }

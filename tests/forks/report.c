@@ -4,7 +4,7 @@
  *   close, advance  the thread closes the epoch, or goes on to the next
  *   leave, exit     it is the last to leave a closed epoch, or ends in it
  *   child           the child of a fork finishes a closed epoch that only a thread was in that it does not have */
-#include "check.h"
+#include "threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -132,11 +132,7 @@ int main(int argc, char **argv)
     /* Now somebody reads. */
     close(ends[1]);
     static char text[1 << 21];
-    size_t length = 0;
-    ssize_t n;
-    while (length < sizeof text - 1 && (n = read(ends[0], text + length, sizeof text - 1 - length)) > 0) {
-        length += (size_t)n;
-    }
+    const size_t length = read_to_end(ends[0], text, sizeof text);
     static const char start[] = "tslab: epoch 'unread' closed with 1 survivor, ";
     CHECK_SAY(length > filled && memcmp(text + filled, start, sizeof start - 1) == 0 && text[length - 1] == '\n',
               "%zu bytes were said: %s", length - filled, text + filled);

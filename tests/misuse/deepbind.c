@@ -2,7 +2,7 @@
  * libc's free ends the program, or faults, where it is given an object of ours.
  *
  *   deepbind LIBRARY */
-#include "check.h"
+#include "threads.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,28 +17,14 @@ static void (*library_put)(void *);
 /* Runs a body in a child; returns its status, and puts what it said on stderr into said. */
 static int ends_as(void (*body)(int), char *said, size_t capacity, pid_t *child)
 {
-    int ends[2];
-    CHECK(pipe(ends) == 0);
-    *child = fork();
-    CHECK(*child >= 0);
+    int file;
+    *child = fork_heard(&file);
     if (*child == 0) {
-        const struct rlimit no_core = { 0, 0 };
-        (void)setrlimit(RLIMIT_CORE, &no_core);
-        CHECK(dup2(ends[1], STDERR_FILENO) >= 0);
-        body(ends[1]);
+        body(STDERR_FILENO);
         _exit(0);
     }
-    close(ends[1]);
-    size_t length = 0;
-    ssize_t n;
-    while (length < capacity - 1 && (n = read(ends[0], said + length, capacity - 1 - length)) > 0) {
-        length += (size_t)n;
-    }
-    said[length] = 0;
+    const int status = child_heard(*child, file, said, capacity);
     cut_stacks(said);
-    close(ends[0]);
-    int status;
-    CHECK(waitpid(*child, &status, 0) == *child);
     return status;
 }
 

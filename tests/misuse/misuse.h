@@ -1,4 +1,4 @@
-/* Runs the cases of a table, each in a process of its own, and compares how they end with what the table says. A case
+/* Runs cases, each in a process of its own, and compares how they end with what each says. A case
  * calls misused(p) just before the call that must end it: the line on stderr must name that pointer, to its last
  * digit. */
 #ifndef MISUSE_H
@@ -40,18 +40,21 @@ struct misuse {
     const char *script;        /* where there is no body, */
     ptrdiff_t offset;          /* and how far in it the pointer is beyond the object's start */
 };
+/* MISUSE(name, ends without checks, ends with them) { ... }; SCRIPT(name, ...); */
+#define MISUSE_CASE(name, ...)                                                                                         \
+    static const struct misuse name##_case = { #name, __VA_ARGS__ };                                                   \
+    LISTED(name, misuse_test, &name##_case)
 #define MISUSE_OF(size, name, release, checked)                                                                        \
-    {                                                                                                                  \
-#name, name, release, checked, size, 0, NULL, 0                                                                \
-    }
+    static void name(void);                                                                                            \
+    MISUSE_CASE(name, name, release, checked, size, 0, NULL, 0)                                                        \
+    static void name(void)
 #define MISUSE_IN_EPOCHS(name, ends)                                                                                   \
-    {                                                                                                                  \
-#name, name, 0, 0, 0, ends, NULL, 0                                                                            \
-    }
+    static void name(void);                                                                                            \
+    MISUSE_CASE(name, name, 0, 0, 0, ends, NULL, 0)                                                                    \
+    static void name(void)
 #define SCRIPT(name, size, offset, script, release, checked, in_epochs)                                                \
-    {                                                                                                                  \
-#name, NULL, release, checked, size, in_epochs, script, offset                                                 \
-    }
+    MISUSE_CASE(name, NULL, release, checked, size, in_epochs, script, offset)                                         \
+    static const struct misuse name##_case
 #define MISUSE(name, release, checked) MISUSE_OF(0, name, release, checked)
 
 /* The state in which a case begins. */
@@ -63,8 +66,6 @@ struct misuse_place {
 };
 
 struct misuse_table {
-    const struct misuse *cases;
-    size_t count;
     void (*follow)(const struct misuse *misuse); /* does what a script says */
     const struct misuse_place *places;
     size_t place_count;
@@ -170,13 +171,10 @@ static inline void misuse_test(void **state)
     }
 }
 
-/* Runs all cases, or those that a pattern on the command line names, and the tests that are listed beside them. */
+/* Runs all cases, or those that a pattern on the command line names. */
 static inline int misuse_run(const struct misuse_table *table, int argc, char **argv)
 {
     misuse_table = table;
-    for (size_t i = 0; i < table->count; i++) {
-        test_listed(0, table->cases[i].name, misuse_test, &table->cases[i]);
-    }
     return argc > 1 ? tests_run_named(argv[1]) : tests_run();
 }
 

@@ -216,7 +216,7 @@ static void free_misused(void *p)
     tslab_free(p);
 }
 
-static void twice_in_a_row_of_each_class(void)
+MISUSE_OF(SMALL_MAX - SEAL_BYTES, twice_in_a_row_of_each_class, DOUBLE, DOUBLE)
 {
     /* The parent reads the last pointer. Those before must not be seen as misused. */
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
@@ -248,13 +248,13 @@ static void *free_in_turns(void *misused_one)
     return NULL;
 }
 
-static void twice_among_what_is_mixed(void)
+MISUSE_OF(64, twice_among_what_is_mixed, DOUBLE, DOUBLE)
 {
     in_a_thread(free_in_turns, free_in_turns(NULL));
     (void)tslab_trim(); /* the thread's heap rests until then */
 }
 
-static void interior_among_what_is_mixed(void)
+MISUSE_OF(64, interior_among_what_is_mixed, INTERIOR, INTERIOR)
 {
     in_a_thread(free_in_turns, (char *)free_in_turns(NULL) + 16);
     (void)tslab_trim();
@@ -262,62 +262,62 @@ static void interior_among_what_is_mixed(void)
 
 /* Pointers that are no object's. */
 
-static void foreign_stack(void)
+MISUSE(foreign_stack, FOREIGN, FOREIGN)
 {
     long long on_stack[4] = { 0 };
     tslab_free(some(10));
     free_misused(keep(on_stack));
 }
 
-static void foreign_static(void)
+MISUSE(foreign_static, FOREIGN, FOREIGN)
 {
     static long long in_data[4];
     free_misused(keep(in_data)); /* before anything was allocated */
 }
 
-static void foreign_heap(void)
+MISUSE(foreign_heap, FOREIGN, FOREIGN)
 {
     tslab_free(some(10));
     free_misused(malloc(100)); /* of the system's malloc */
 }
 
-static void foreign_small_number(void)
+MISUSE(foreign_small_number, FOREIGN, FOREIGN)
 {
     tslab_free(some(10));
     free_misused((void *)unseen(4096));
 }
 
-static void foreign_great_number(void)
+MISUSE(foreign_great_number, FOREIGN, FOREIGN)
 {
     tslab_free(some(10));
     free_misused((void *)unseen(SIZE_MAX - 15));
 }
 
-static void foreign_before_the_arena(void)
+MISUSE(foreign_before_the_arena, FOREIGN, FOREIGN)
 {
     tslab_free(some(10));
     free_misused((void *)(arena.base - 64)); /* in the side tables */
 }
 
-static void foreign_beyond_what_is_committed(void)
+MISUSE(foreign_beyond_what_is_committed, FOREIGN, FOREIGN)
 {
     tslab_free(some(10));
     free_misused(arena_address((uint32_t)load_plain(&arena.committed_units)));
 }
 
-static void wild_in_unit_0(void)
+MISUSE(wild_in_unit_0, DOUBLE_OR_WILD, DOUBLE_OR_WILD)
 {
     tslab_free(some(10));
     free_misused(arena_address(0) + 64);
 }
 
-static void wild_in_unused_units(void)
+MISUSE(wild_in_unused_units, DOUBLE_OR_WILD, DOUBLE_OR_WILD)
 {
     tslab_free(some(10));
     free_misused(arena_address((uint32_t)arena.committed_units - 3));
 }
 
-static void interior_in_the_tail(void)
+MISUSE_OF(48, interior_in_the_tail, INTERIOR, INTERIOR)
 {
     char *const p = object(48);
     const uint32_t first = arena.units[arena_unit(p)].first;
@@ -325,7 +325,7 @@ static void interior_in_the_tail(void)
     (void)tslab_trim();                                   /* where a release build sees it */
 }
 
-static void realloc_foreign(void)
+MISUSE(realloc_foreign, FOREIGN, FOREIGN)
 {
     long long on_stack[4] = { 0 };
     tslab_free(some(10));
@@ -334,7 +334,7 @@ static void realloc_foreign(void)
     (void)keep(tslab_realloc(p, 100));
 }
 
-static void usable_size_foreign(void)
+MISUSE(usable_size_foreign, FOREIGN, FOREIGN)
 {
     static long long in_data[4];
     tslab_free(some(10));
@@ -344,7 +344,7 @@ static void usable_size_foreign(void)
 
 /* Cases that are no misuse. */
 
-static void rightful_use(void)
+MISUSE(rightful_use, COMPLETES, COMPLETES)
 {
     tslab_free(NULL);
     CHECK(tslab_usable_size(NULL) == 0);
@@ -363,7 +363,7 @@ static void rightful_use(void)
 
 #endif
 
-static void rightful_use_in_an_epoch(void)
+MISUSE_IN_EPOCHS(rightful_use_in_an_epoch, COMPLETES)
 {
     void *p;
     use_all_sizes();
@@ -387,85 +387,66 @@ enum {
 };
 
 /* Name, size, offset, script; how it ends in the process without checks and in a checked library, and in epochs. */
-static const struct misuse cases[] = {
-    SCRIPT(twice_in_a_row, 64, 0, "kof!f", DOUBLE, DOUBLE, TWICE),
-    SCRIPT(twice_with_others_between, 48, 0, "eobfB!f", COMPLETES, DOUBLE, TWICE),
-    SCRIPT(twice_by_two_threads, 48, 0, "o{f}!{f}", DOUBLE, DOUBLE, TWICE),
-    SCRIPT(twice_a_large_one, LARGE, 0, "Of!f", DOUBLE_OR_WILD, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
-    SCRIPT(interior_of_a_large_one, LARGE, 16, "O!f", INTERIOR, INTERIOR, INTO),
-    SCRIPT(interior_of_a_large_one_far_in, LARGE, 50000, "O!f", INTERIOR, INTERIOR, INTO),
-    SCRIPT(interior_by_16, 64, 16, "o!ft", INTERIOR, INTERIOR, INTO),
-    SCRIPT(interior_by_1, 64, 1, "o!ft", INTERIOR, INTERIOR, INTO),
-    SCRIPT(interior_by_8_of_the_smallest, 16, 8, "o!ft", INTERIOR, INTERIOR, INTO),
-    SCRIPT(realloc_to_0_after_free, 64, 0, "of!z", DOUBLE, DOUBLE, TWICE),
-    SCRIPT(realloc_after_free, 64, 0, "of!rt", DOUBLE, DOUBLE, TWICE),
-    SCRIPT(realloc_interior, 64, 16, "o!r", INTERIOR, INTERIOR, INTO),
-    SCRIPT(usable_size_interior, 64, 1, "o!u", INTERIOR, INTERIOR, INTO),
+SCRIPT(twice_in_a_row, 64, 0, "kof!f", DOUBLE, DOUBLE, TWICE);
+SCRIPT(twice_with_others_between, 48, 0, "eobfB!f", COMPLETES, DOUBLE, TWICE);
+SCRIPT(twice_by_two_threads, 48, 0, "o{f}!{f}", DOUBLE, DOUBLE, TWICE);
+SCRIPT(twice_a_large_one, LARGE, 0, "Of!f", DOUBLE_OR_WILD, DOUBLE_OR_WILD, DOUBLE_OR_WILD);
+SCRIPT(interior_of_a_large_one, LARGE, 16, "O!f", INTERIOR, INTERIOR, INTO);
+SCRIPT(interior_of_a_large_one_far_in, LARGE, 50000, "O!f", INTERIOR, INTERIOR, INTO);
+SCRIPT(interior_by_16, 64, 16, "o!ft", INTERIOR, INTERIOR, INTO);
+SCRIPT(interior_by_1, 64, 1, "o!ft", INTERIOR, INTERIOR, INTO);
+SCRIPT(interior_by_8_of_the_smallest, 16, 8, "o!ft", INTERIOR, INTERIOR, INTO);
+SCRIPT(realloc_to_0_after_free, 64, 0, "of!z", DOUBLE, DOUBLE, TWICE);
+SCRIPT(realloc_after_free, 64, 0, "of!rt", DOUBLE, DOUBLE, TWICE);
+SCRIPT(realloc_interior, 64, 16, "o!r", INTERIOR, INTERIOR, INTO);
+SCRIPT(usable_size_interior, 64, 1, "o!u", INTERIOR, INTERIOR, INTO);
 
-    SCRIPT(twice_in_a_row_inside, 64, 0, "ekof!f", NOT, NOT, TWICE),
-    SCRIPT(twice_a_greater_one, 20000, 0, "of!f", NOT, NOT, TWICE),
-    SCRIPT(twice_the_smallest, 1, 0, "of!f", NOT, NOT, TWICE),
-    SCRIPT(twice_by_owner_and_stranger, 64, 0, "eof!{f}", NOT, NOT, TWICE),
-    SCRIPT(twice_after_leaving, 64, 0, "eofl!f", NOT, NOT, TWICE),
-    SCRIPT(twice_while_it_drains, 64, 0, "ocf!f", NOT, NOT, TWICE),
-    SCRIPT(twice_after_close, 64, 0, "ofc!f", NOT, NOT, TWICE),
-    SCRIPT(twice_after_the_epoch_is_gone, 100, 0, "OfDt!f", NOT, NOT, DOUBLE_OR_WILD),
-    SCRIPT(interior_at_the_end, 1024, 1008, "o!f", NOT, NOT, INTO),
-    SCRIPT(interior_of_a_great_one, 20000, 10000, "o!f", NOT, NOT, INTO),
-    SCRIPT(interior_of_a_great_one_in_the_next_unit, 32000, UNIT, "o!f", NOT, NOT, INTO),
-    SCRIPT(interior_by_a_stranger, 64, 16, "o!{f}", NOT, NOT, INTO),
-    SCRIPT(interior_while_it_drains, 64, 16, "oc!f", NOT, NOT, INTO),
-    /* Behind the last object of a young epoch there is memory that was never handed out. */
-    SCRIPT(wild_behind_the_last_object, 64, 112, "O!f", NOT, NOT, TWICE | INTERIOR),
-    SCRIPT(after_release, 64, 0, "Oqd!f", NOT, NOT, DOUBLE_OR_WILD),
-    SCRIPT(a_great_one_after_release, 20000, 0, "Oqd!f", NOT, NOT, DOUBLE_OR_WILD),
-    SCRIPT(a_large_one_after_release, LARGE, 0, "Oqd!f", NOT, NOT, DOUBLE_OR_WILD),
-    SCRIPT(after_release_with_reclaim, 64, 0, "oD!f", NOT, NOT, DOUBLE_OR_WILD),
-    SCRIPT(after_a_trap, 64, 0, "TOc!f", NOT, NOT, DOUBLE_OR_WILD),
-    /* A dead object may have been freed or released by then: nothing tells which. */
-    SCRIPT(twice_after_another_was_released, LARGE, 0, "xOf!f", NOT, NOT, DOUBLE_OR_WILD),
-    /* Objects of handles are freed by them alone: the handle's own free is the second one. */
-    SCRIPT(the_object_of_a_handle, 100, 0, "H!fR", NOT, NOT, OF_HANDLE),
-    SCRIPT(the_object_of_a_handle_inside, 100, 0, "eH!fR", NOT, NOT, OF_HANDLE),
-    SCRIPT(the_object_of_a_handle_by_a_stranger, 100, 0, "H!{f}R", NOT, NOT, OF_HANDLE),
-    SCRIPT(realloc_of_the_object_of_a_handle, 100, 0, "H!rR", NOT, NOT, OF_HANDLE),
-    SCRIPT(into_the_object_of_a_handle, 100, 16, "H!f", NOT, NOT, OF_HANDLE),
-    MISUSE_IN_EPOCHS(rightful_use_in_an_epoch, COMPLETES),
+SCRIPT(twice_in_a_row_inside, 64, 0, "ekof!f", NOT, NOT, TWICE);
+SCRIPT(twice_a_greater_one, 20000, 0, "of!f", NOT, NOT, TWICE);
+SCRIPT(twice_the_smallest, 1, 0, "of!f", NOT, NOT, TWICE);
+SCRIPT(twice_by_owner_and_stranger, 64, 0, "eof!{f}", NOT, NOT, TWICE);
+SCRIPT(twice_after_leaving, 64, 0, "eofl!f", NOT, NOT, TWICE);
+SCRIPT(twice_while_it_drains, 64, 0, "ocf!f", NOT, NOT, TWICE);
+SCRIPT(twice_after_close, 64, 0, "ofc!f", NOT, NOT, TWICE);
+SCRIPT(twice_after_the_epoch_is_gone, 100, 0, "OfDt!f", NOT, NOT, DOUBLE_OR_WILD);
+SCRIPT(interior_at_the_end, 1024, 1008, "o!f", NOT, NOT, INTO);
+SCRIPT(interior_of_a_great_one, 20000, 10000, "o!f", NOT, NOT, INTO);
+SCRIPT(interior_of_a_great_one_in_the_next_unit, 32000, UNIT, "o!f", NOT, NOT, INTO);
+SCRIPT(interior_by_a_stranger, 64, 16, "o!{f}", NOT, NOT, INTO);
+SCRIPT(interior_while_it_drains, 64, 16, "oc!f", NOT, NOT, INTO);
+/* Behind the last object of a young epoch there is memory that was never handed out. */
+SCRIPT(wild_behind_the_last_object, 64, 112, "O!f", NOT, NOT, TWICE | INTERIOR);
+SCRIPT(after_release, 64, 0, "Oqd!f", NOT, NOT, DOUBLE_OR_WILD);
+SCRIPT(a_great_one_after_release, 20000, 0, "Oqd!f", NOT, NOT, DOUBLE_OR_WILD);
+SCRIPT(a_large_one_after_release, LARGE, 0, "Oqd!f", NOT, NOT, DOUBLE_OR_WILD);
+SCRIPT(after_release_with_reclaim, 64, 0, "oD!f", NOT, NOT, DOUBLE_OR_WILD);
+SCRIPT(after_a_trap, 64, 0, "TOc!f", NOT, NOT, DOUBLE_OR_WILD);
+/* A dead object may have been freed or released by then: nothing tells which. */
+SCRIPT(twice_after_another_was_released, LARGE, 0, "xOf!f", NOT, NOT, DOUBLE_OR_WILD);
+/* Objects of handles are freed by them alone: the handle's own free is the second one. */
+SCRIPT(the_object_of_a_handle, 100, 0, "H!fR", NOT, NOT, OF_HANDLE);
+SCRIPT(the_object_of_a_handle_inside, 100, 0, "eH!fR", NOT, NOT, OF_HANDLE);
+SCRIPT(the_object_of_a_handle_by_a_stranger, 100, 0, "H!{f}R", NOT, NOT, OF_HANDLE);
+SCRIPT(realloc_of_the_object_of_a_handle, 100, 0, "H!rR", NOT, NOT, OF_HANDLE);
+SCRIPT(into_the_object_of_a_handle, 100, 16, "H!f", NOT, NOT, OF_HANDLE);
 
 #if !MISUSE_DROPIN
-    MISUSE_OF(SMALL_MAX - SEAL_BYTES, twice_in_a_row_of_each_class, DOUBLE, DOUBLE),
-    SCRIPT(twice_in_a_row_after_an_allocation, 100, 0, "OfOf!f", DOUBLE, DOUBLE, NOT),
-    SCRIPT(twice_after_it_went_to_its_slab, 64, 0, "oft!ft", DOUBLE, DOUBLE, NOT),
-    SCRIPT(twice_within_a_flush, 64, 0, "oqfQ!ft", DOUBLE, DOUBLE, NOT),
-    SCRIPT(twice_after_the_slab_was_recycled, 64, 0, "Oft!f", DOUBLE_OR_WILD, DOUBLE_OR_WILD, NOT),
-    SCRIPT(twice_in_a_row_by_a_stranger, 48, 0, "o{f!f}", DOUBLE, DOUBLE, NOT),
-    /* Seen when the thread ends, at the latest. */
-    SCRIPT(twice_by_a_stranger_with_another_between, 48, 0, "oq{fQ!f}", DOUBLE, DOUBLE, NOT),
-    /* Of a class whose slots strangers keep, until they end. */
-    SCRIPT(twice_at_the_end_of_a_thread, 64, 0, "o{f}!{f}", DOUBLE, DOUBLE, NOT),
-    MISUSE_OF(64, twice_among_what_is_mixed, DOUBLE, DOUBLE),
-    SCRIPT(twice_a_large_one_with_others_between, LARGE, 0, "ObfB!f", DOUBLE_OR_WILD, DOUBLE_OR_WILD, NOT),
-    MISUSE(foreign_stack, FOREIGN, FOREIGN),
-    MISUSE(foreign_static, FOREIGN, FOREIGN),
-    MISUSE(foreign_heap, FOREIGN, FOREIGN),
-    MISUSE(foreign_small_number, FOREIGN, FOREIGN),
-    MISUSE(foreign_great_number, FOREIGN, FOREIGN),
-    MISUSE(foreign_before_the_arena, FOREIGN, FOREIGN),
-    MISUSE(foreign_beyond_what_is_committed, FOREIGN, FOREIGN),
-    MISUSE(wild_in_unit_0, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
-    MISUSE(wild_in_unused_units, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
-    SCRIPT(interior_of_a_large_one_by_one, LARGE, 1, "O!f", INTERIOR, INTERIOR, NOT),
-    SCRIPT(interior_of_the_largest_class, SMALL_MAX - SEAL_BYTES, UNIT_BYTES, "o!ft", INTERIOR, INTERIOR, NOT),
-    MISUSE_OF(48, interior_in_the_tail, INTERIOR, INTERIOR),
-    MISUSE_OF(64, interior_among_what_is_mixed, INTERIOR, INTERIOR),
-    MISUSE(realloc_foreign, FOREIGN, FOREIGN),
-    SCRIPT(realloc_of_a_freed_large_one, LARGE, 0, "Of!r", DOUBLE_OR_WILD, DOUBLE_OR_WILD, NOT),
-    MISUSE(usable_size_foreign, FOREIGN, FOREIGN),
-    SCRIPT(usable_size_of_a_freed_large_one, LARGE, 0, "Of!u", DOUBLE_OR_WILD, DOUBLE_OR_WILD, NOT),
-    SCRIPT(usable_size_of_a_freed_one, 64, 0, "oft!u", COMPLETES, DOUBLE, NOT),
-    MISUSE(rightful_use, COMPLETES, COMPLETES),
+SCRIPT(twice_in_a_row_after_an_allocation, 100, 0, "OfOf!f", DOUBLE, DOUBLE, NOT);
+SCRIPT(twice_after_it_went_to_its_slab, 64, 0, "oft!ft", DOUBLE, DOUBLE, NOT);
+SCRIPT(twice_within_a_flush, 64, 0, "oqfQ!ft", DOUBLE, DOUBLE, NOT);
+SCRIPT(twice_after_the_slab_was_recycled, 64, 0, "Oft!f", DOUBLE_OR_WILD, DOUBLE_OR_WILD, NOT);
+SCRIPT(twice_in_a_row_by_a_stranger, 48, 0, "o{f!f}", DOUBLE, DOUBLE, NOT);
+/* Seen when the thread ends, at the latest. */
+SCRIPT(twice_by_a_stranger_with_another_between, 48, 0, "oq{fQ!f}", DOUBLE, DOUBLE, NOT);
+/* Of a class whose slots strangers keep, until they end. */
+SCRIPT(twice_at_the_end_of_a_thread, 64, 0, "o{f}!{f}", DOUBLE, DOUBLE, NOT);
+SCRIPT(twice_a_large_one_with_others_between, LARGE, 0, "ObfB!f", DOUBLE_OR_WILD, DOUBLE_OR_WILD, NOT);
+SCRIPT(interior_of_a_large_one_by_one, LARGE, 1, "O!f", INTERIOR, INTERIOR, NOT);
+SCRIPT(interior_of_the_largest_class, SMALL_MAX - SEAL_BYTES, UNIT_BYTES, "o!ft", INTERIOR, INTERIOR, NOT);
+SCRIPT(realloc_of_a_freed_large_one, LARGE, 0, "Of!r", DOUBLE_OR_WILD, DOUBLE_OR_WILD, NOT);
+SCRIPT(usable_size_of_a_freed_large_one, LARGE, 0, "Of!u", DOUBLE_OR_WILD, DOUBLE_OR_WILD, NOT);
+SCRIPT(usable_size_of_a_freed_one, 64, 0, "oft!u", COMPLETES, DOUBLE, NOT);
 #endif
-};
 
 static void begin_young(void)
 {
@@ -504,8 +485,6 @@ int main(int argc, char **argv)
 #endif
     };
     const struct misuse_table table = {
-        .cases = cases,
-        .count = COUNT_OF(cases),
         .follow = follow_script,
         .places = places,
         .place_count = COUNT_OF(places),

@@ -72,7 +72,7 @@ static char *two_neighbours(size_t size, char **second)
 
 /* Linear overflow. */
 
-static void overflow_into_slack(void)
+MISUSE_OF(50, overflow_into_slack, COMPLETES, BEYOND_THE_END)
 {
     char *const p = object(50);
     hit(p + 50);
@@ -80,7 +80,7 @@ static void overflow_into_slack(void)
     tslab_free(p);
 }
 
-static void overflow_by_one(void)
+MISUSE(overflow_by_one, COMPLETES, BEYOND_THE_END)
 {
     char *const p = object(56); /* in the checked library, 8 bytes more are 64 */
     hit(p + 56);
@@ -88,7 +88,7 @@ static void overflow_by_one(void)
     tslab_free(p);
 }
 
-static void overflow_into_neighbour(void)
+MISUSE(overflow_into_neighbour, COMPLETES, BEYOND_THE_END)
 {
     char *q;
     char *const p = two_neighbours(48, &q);
@@ -99,7 +99,7 @@ static void overflow_into_neighbour(void)
     tslab_free(p);
 }
 
-static void overflow_seen_by_realloc(void)
+MISUSE(overflow_seen_by_realloc, COMPLETES, BEYOND_THE_END)
 {
     char *const p = object(100);
     hit(p + 100);
@@ -107,7 +107,7 @@ static void overflow_seen_by_realloc(void)
     (void)keep(tslab_realloc(p, 5000));
 }
 
-static void overflow_seen_by_usable_size(void)
+MISUSE(overflow_seen_by_usable_size, COMPLETES, BEYOND_THE_END)
 {
     char *const p = object(100);
     if (tslab_usable_size(p) == 100) {
@@ -117,7 +117,7 @@ static void overflow_seen_by_usable_size(void)
     (void)tslab_usable_size(p);
 }
 
-static void overflow_in_epoch(void)
+MISUSE(overflow_in_epoch, COMPLETES, BEYOND_THE_END)
 {
     const tslab_epoch epoch = tslab_epoch_open(&labelled);
     char *const p = object_in(epoch, 56);
@@ -144,7 +144,7 @@ static size_t tables_copy(char **copy)
     return bytes;
 }
 
-static void overflow_of_64_kib(void)
+MISUSE(overflow_of_64_kib, COMPLETES, BEYOND_THE_END)
 {
     char *p = object(1000);
     for (int i = 0; i < 1000; i++) {
@@ -160,7 +160,7 @@ static void overflow_of_64_kib(void)
     tslab_free(p);
 }
 
-static void overflow_beyond_the_arena(void)
+MISUSE(overflow_beyond_the_arena, FAULTS, FAULTS)
 {
     char *const p = object(100);
     CHECK(!is_readable(arena_address((uint32_t)load_plain(&arena.committed_units))));
@@ -169,7 +169,7 @@ static void overflow_beyond_the_arena(void)
     }
 }
 
-static void overflow_of_large_into_slack(void)
+MISUSE_OF(100000, overflow_of_large_into_slack, COMPLETES, BEYOND_THE_END)
 {
     char *const p = object(100000);
     hit(p + 100000);
@@ -186,7 +186,7 @@ static char *two_large(size_t size, char **second)
     return q > p ? p : q;
 }
 
-static void overflow_of_large(void)
+MISUSE(overflow_of_large, COMPLETES, FAULTS)
 {
     char *q;
     char *const p = two_large(81920 - SEAL_BYTES, &q);
@@ -197,7 +197,7 @@ static void overflow_of_large(void)
 
 /* Underflow. */
 
-static void underflow_into_neighbour(void)
+MISUSE(underflow_into_neighbour, COMPLETES, BEYOND_THE_END)
 {
     char *q;
     char *const p = two_neighbours(48 - SEAL_BYTES, &q);
@@ -208,7 +208,7 @@ static void underflow_into_neighbour(void)
     tslab_free(p);
 }
 
-static void underflow_of_large(void)
+MISUSE(underflow_of_large, COMPLETES, FAULTS)
 {
     char *q;
     char *const p = two_large(81920 - SEAL_BYTES, &q);
@@ -226,7 +226,7 @@ static const char *end_of_underflow(void)
     return at;
 }
 
-static void underflow_below_the_arena(void)
+MISUSE(underflow_below_the_arena, FAULTS, FAULTS)
 {
     tslab_free(object(1));
     const size_t described = load_plain(&arena.committed_units) * (UNIT_BYTES / GRANULE_BYTES);
@@ -236,7 +236,7 @@ static void underflow_below_the_arena(void)
     }
 }
 
-static void underflow_below_the_least_arena(void)
+MISUSE(underflow_below_the_least_arena, FAULTS, FAULTS)
 {
     live_in_arena_of(1 << 20); /* all of it is committed at once, and so are its tables */
     tslab_free(object(1));
@@ -248,7 +248,7 @@ static void underflow_below_the_least_arena(void)
 
 /* The engine's own records. */
 
-static void metadata_is_out_of_line(void)
+MISUSE(metadata_is_out_of_line, COMPLETES, COMPLETES)
 {
     tslab_free(object(100));
     const uintptr_t tables[] = { (uintptr_t)arena.units, (uintptr_t)arena.runs, (uintptr_t)arena.revisits,
@@ -278,14 +278,14 @@ static bool tables_are_guarded(void)
     return guarded;
 }
 
-static void metadata_between_guards_in_the_least_arena(void)
+MISUSE(metadata_between_guards_in_the_least_arena, COMPLETES, COMPLETES)
 {
     live_in_arena_of(1 << 20);
     tslab_free(object(100));
     CHECK(tables_are_guarded());
 }
 
-static void metadata_between_guards(void)
+MISUSE(metadata_between_guards, COMPLETES, COMPLETES)
 {
     tslab_free(object(100));
     CHECK(tables_are_guarded());
@@ -306,7 +306,7 @@ static void metadata_between_guards(void)
 }
 
 /* Old contents, to the last byte, and in the checked library zeros. */
-static void free_memory_holds_nothing(void)
+MISUSE(free_memory_holds_nothing, COMPLETES, COMPLETES)
 {
     enum { OBJECTS = 2000 };
     static char *all[OBJECTS];
@@ -393,7 +393,7 @@ static bool arena_holds_but(char byte)
 
 /* In memory that users can write, every byte is one that a user wrote: whatever was allocated, freed and flushed
  * before, by several threads. The checked library has seals there, while objects live. */
-static void all_bytes_are_the_users(void)
+MISUSE(all_bytes_are_the_users, COMPLETES, COMPLETES)
 {
     for (size_t i = 0; i < MIXED; i++) {
         mixed[i] = full_object(i % 2000);
@@ -425,7 +425,7 @@ static char *reuse(const char *p, size_t size)
     return NULL;
 }
 
-static void free_after_reuse(void)
+MISUSE(free_after_reuse, DOUBLE, DOUBLE)
 {
     char *const p = object(64);
     tslab_free(p);
@@ -435,7 +435,7 @@ static void free_after_reuse(void)
     tslab_free(owned);
 }
 
-static void free_across_epochs(void)
+MISUSE(free_across_epochs, COMPLETES, COMPLETES)
 {
     const tslab_epoch mine = tslab_epoch_open(&labelled);
     const tslab_epoch other = tslab_epoch_open(&labelled);
@@ -448,7 +448,7 @@ static void free_across_epochs(void)
     CHECK(tslab_epoch_close(other, 0, &report) == TSLAB_OK && report.survivors == 0);
 }
 
-static void free_across_instances(void)
+MISUSE(free_across_instances, COMPLETES, COMPLETES)
 {
     const tslab_instance instance = tslab_instance_open("mine");
     const tslab_epoch root = tslab_instance_root(instance);
@@ -460,7 +460,7 @@ static void free_across_instances(void)
 
 /* Use after free. */
 
-static void read_after_free(void)
+MISUSE(read_after_free, COMPLETES, COMPLETES)
 {
     char *const p = object(64);
     tslab_free(p);
@@ -469,7 +469,7 @@ static void read_after_free(void)
     }
 }
 
-static void read_after_free_of_large(void)
+MISUSE(read_after_free_of_large, COMPLETES, FAULTS)
 {
     char *const p = object(100000);
     tslab_free(p);
@@ -477,7 +477,7 @@ static void read_after_free_of_large(void)
 }
 
 /* Bytes written into a freed object are its next owner's old contents, and nothing else. */
-static void write_after_free_does_not_steer_malloc(void)
+MISUSE(write_after_free_does_not_steer_malloc, COMPLETES, WRITTEN_AFTER_FREE)
 {
     static long long target[8];
     char *const p = object(64);
@@ -498,7 +498,7 @@ static void write_after_free_does_not_steer_malloc(void)
     }
 }
 
-static void write_after_free_into_the_last_byte(void)
+MISUSE(write_after_free_into_the_last_byte, COMPLETES, WRITTEN_AFTER_FREE)
 {
     char *const p = object(3000);
     tslab_free(p);
@@ -507,7 +507,7 @@ static void write_after_free_into_the_last_byte(void)
     (void)reuse(p, 3000);
 }
 
-static void write_after_free_in_epoch(void)
+MISUSE(write_after_free_in_epoch, COMPLETES, WRITTEN_AFTER_FREE)
 {
     const tslab_epoch epoch = tslab_epoch_open(&labelled);
     CHECK(tslab_epoch_enter(epoch) >= 0);
@@ -518,7 +518,7 @@ static void write_after_free_in_epoch(void)
     CHECK(tslab_epoch_malloc(epoch, 100) == p); /* nothing else was in the chunk: it begins anew */
 }
 
-static void write_after_free_of_large(void)
+MISUSE(write_after_free_of_large, COMPLETES, FAULTS)
 {
     char *const p = object(100000);
     tslab_free(p);
@@ -536,17 +536,17 @@ static void touch_after_close(enum tslab_policy policy)
     tslab_free(p);
 }
 
-static void touch_after_drain(void)
+MISUSE(touch_after_drain, COMPLETES, COMPLETES)
 {
     touch_after_close(TSLAB_POLICY_DRAIN); /* which is no misuse: survivors stay valid */
 }
 
-static void touch_after_trap(void)
+MISUSE(touch_after_trap, FAULTS, FAULTS)
 {
     touch_after_close(TSLAB_POLICY_TRAP);
 }
 
-static void touch_after_release(void)
+MISUSE(touch_after_release, COMPLETES, FAULTS)
 {
     const struct tslab_epoch_options options = { .label = "e", .policy = TSLAB_POLICY_RELEASE };
     const tslab_epoch epoch = tslab_epoch_open(&options);
@@ -558,7 +558,7 @@ static void touch_after_release(void)
     CHECK(p == q && *q != 0x5a); /* another's by now */
 }
 
-static void free_after_release(void)
+MISUSE(free_after_release, DOUBLE_OR_WILD, DOUBLE_OR_WILD)
 {
     const struct tslab_epoch_options options = { .label = "e", .policy = TSLAB_POLICY_RELEASE };
     const tslab_epoch epoch = tslab_epoch_open(&options);
@@ -570,7 +570,7 @@ static void free_after_release(void)
 
 /* Reading what was never written. */
 
-static void uninitialised_read(void)
+MISUSE(uninitialised_read, COMPLETES, COMPLETES)
 {
     enum { OBJECTS = 1000 };
     static char *all[OBJECTS];
@@ -590,7 +590,7 @@ static void uninitialised_read(void)
 
 /* Values that are checked. */
 
-static void forged_handles(void)
+MISUSE(forged_handles, COMPLETES, COMPLETES)
 {
     const tslab_epoch epoch = tslab_epoch_open(&labelled);
     const tslab_epoch other = tslab_epoch_open(&labelled);
@@ -617,7 +617,7 @@ static void refused(const void *p)
     errno = 0;
 }
 
-static void size_overflow(void)
+MISUSE(size_overflow, COMPLETES, COMPLETES)
 {
     const tslab_epoch epoch = tslab_epoch_open(&labelled);
     char *const p = object(100);
@@ -666,7 +666,7 @@ static void traffic(void)
     }
 }
 
-static void kernel_refuses(void)
+MISUSE(kernel_refuses, COMPLETES, COMPLETES)
 {
     const struct os_calls real = os_calls;
     for (int what = 0; what < 4; what++) {
@@ -677,45 +677,6 @@ static void kernel_refuses(void)
     os_calls = real;
     traffic();
 }
-
-static const struct misuse cases[] = {
-    MISUSE_OF(50, overflow_into_slack, COMPLETES, BEYOND_THE_END),
-    MISUSE(overflow_by_one, COMPLETES, BEYOND_THE_END),
-    MISUSE(overflow_into_neighbour, COMPLETES, BEYOND_THE_END),
-    MISUSE(overflow_seen_by_realloc, COMPLETES, BEYOND_THE_END),
-    MISUSE(overflow_seen_by_usable_size, COMPLETES, BEYOND_THE_END),
-    MISUSE(overflow_in_epoch, COMPLETES, BEYOND_THE_END),
-    MISUSE(overflow_of_64_kib, COMPLETES, BEYOND_THE_END),
-    MISUSE(overflow_beyond_the_arena, FAULTS, FAULTS),
-    MISUSE_OF(100000, overflow_of_large_into_slack, COMPLETES, BEYOND_THE_END),
-    MISUSE(overflow_of_large, COMPLETES, FAULTS),
-    MISUSE(underflow_into_neighbour, COMPLETES, BEYOND_THE_END),
-    MISUSE(underflow_of_large, COMPLETES, FAULTS),
-    MISUSE(underflow_below_the_arena, FAULTS, FAULTS),
-    MISUSE(underflow_below_the_least_arena, FAULTS, FAULTS),
-    MISUSE(metadata_is_out_of_line, COMPLETES, COMPLETES),
-    MISUSE(metadata_between_guards, COMPLETES, COMPLETES),
-    MISUSE(metadata_between_guards_in_the_least_arena, COMPLETES, COMPLETES),
-    MISUSE(free_memory_holds_nothing, COMPLETES, COMPLETES),
-    MISUSE(all_bytes_are_the_users, COMPLETES, COMPLETES),
-    MISUSE(free_after_reuse, DOUBLE, DOUBLE),
-    MISUSE(free_across_epochs, COMPLETES, COMPLETES),
-    MISUSE(free_across_instances, COMPLETES, COMPLETES),
-    MISUSE(read_after_free, COMPLETES, COMPLETES),
-    MISUSE(read_after_free_of_large, COMPLETES, FAULTS),
-    MISUSE(write_after_free_does_not_steer_malloc, COMPLETES, WRITTEN_AFTER_FREE),
-    MISUSE(write_after_free_into_the_last_byte, COMPLETES, WRITTEN_AFTER_FREE),
-    MISUSE(write_after_free_in_epoch, COMPLETES, WRITTEN_AFTER_FREE),
-    MISUSE(write_after_free_of_large, COMPLETES, FAULTS),
-    MISUSE(touch_after_drain, COMPLETES, COMPLETES),
-    MISUSE(touch_after_release, COMPLETES, FAULTS),
-    MISUSE(touch_after_trap, FAULTS, FAULTS),
-    MISUSE(free_after_release, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
-    MISUSE(uninitialised_read, COMPLETES, COMPLETES),
-    MISUSE(forged_handles, COMPLETES, COMPLETES),
-    MISUSE(size_overflow, COMPLETES, COMPLETES),
-    MISUSE(kernel_refuses, COMPLETES, COMPLETES),
-};
 
 /* Every process has addresses of its own, and a secret. */
 
@@ -768,8 +729,6 @@ int main(int argc, char **argv)
         return 0;
     }
     static const struct misuse_place place = { "in the process", begin, false, false };
-    const struct misuse_table table = {
-        .cases = cases, .count = COUNT_OF(cases), .places = &place, .place_count = 1, .label = "e"
-    };
+    const struct misuse_table table = { .places = &place, .place_count = 1, .label = "e" };
     return misuse_run(&table, argc, argv);
 }

@@ -10,7 +10,7 @@ import sys
 SOURCE = pathlib.Path(sys.argv[1])
 UNNAMED = {"processes_differ"}  # a test of its own, not a case
 CASE = re.compile(
-    r"""^    (?:(?:CASE|MISUSE)\(|MISUSE_OF\([^,]+, |SCRIPT\()(\w+),(?: [^,]+, [^,]+, "[^"]*",)? ([A-Za-z_]+), (\w+)[,)]""", re.MULTILINE
+    r"""^(?:(?:CASE|MISUSE)\(|MISUSE_OF\([^,]+, |SCRIPT\()(\w+),(?: [^,]+, [^,]+, "[^"]*",)? ([A-Za-z_]+), (\w+)[,)]""", re.MULTILINE
 )
 
 

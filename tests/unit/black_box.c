@@ -5,7 +5,6 @@
 #include "engine.h"
 #include "faults.h"
 #include "groups.h"
-#include "threads.h"
 
 #include "audit/accounts.h"
 #include "audit/census.h"

@@ -1,7 +1,6 @@
 /* The caches of threads: when they help, how much they may hold, and when they give back. Every scenario is a process
  * of its own, so that the counters start at zero. */
 #include "child.h"
-#include "threads.h"
 
 #include "common/option.h"
 #include "common/size_class.h"

@@ -4,7 +4,6 @@
 #include "engine.h"
 #include "faults.h"
 #include "groups.h"
-#include "threads.h"
 
 #include "os/container.h"
 #include "space/limit.h"

@@ -2,7 +2,6 @@
  * is a process of its own, with a generator that starts with the same number each time. */
 #include "child.h"
 #include "faults.h"
-#include "threads.h"
 
 #include "common/metadata.h"
 #include "common/random.h"

@@ -1,7 +1,6 @@
 /* Records of epochs: the pages of those that are idle go back, a value of an earlier life is refused whatever became of
  * its record, an instance finds its members alone, and its quota stays while it is used. */
 #include "child.h"
-#include "threads.h"
 
 #include "epoch/ending.h"
 #include "malloc/current_thread.h"

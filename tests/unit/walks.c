@@ -1,6 +1,5 @@
 /* Walks over epochs go over those that are in use, however many there were at once: their steps are counted. */
 #include "child.h"
-#include "threads.h"
 
 #include "slab/epoch_record.h"
 
