@@ -104,12 +104,8 @@ int main(int argc, char **argv)
         start(i);
     }
     pthread_t threads[WORKERS];
-    for (size_t i = 0; i < WORKERS; i++) {
-        threads[i] = storm_thread(work, (void *)i, false);
-    }
-    for (size_t i = 0; i < WORKERS; i++) {
-        storm_join(threads[i]);
-    }
+    storm_threads(threads, WORKERS, work, NULL, 1);
+    threads_end(threads, WORKERS);
     for (size_t i = 0; i < TASKS; i++) {
         tslab_free(tasks[i].stack);
     }

@@ -93,7 +93,7 @@ static void *start_threads(void *argument)
     uint64_t random = (uintptr_t)argument * 1001 + 7;
     stand_back();
     while (go_on()) {
-        storm_join(storm_thread(live_shortly, (void *)(uintptr_t)random_next(&random), false));
+        (void)thread_end(storm_thread(live_shortly, (void *)(uintptr_t)random_next(&random), false));
     }
     return NULL;
 }
@@ -147,12 +147,8 @@ static void await(pid_t child, int number)
 static void use_threads(void)
 {
     pthread_t threads[2];
-    for (size_t i = 0; i < COUNT_OF(threads); i++) {
-        threads[i] = storm_thread(use_every_size, NULL, false);
-    }
-    for (size_t i = 0; i < COUNT_OF(threads); i++) {
-        storm_join(threads[i]);
-    }
+    storm_threads(threads, COUNT_OF(threads), use_every_size, NULL, 0);
+    threads_end(threads, COUNT_OF(threads));
 }
 
 __attribute__((noreturn)) static void end_child(int number)
@@ -287,16 +283,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < COUNT_OF(threads); i++) {
         threads[i] = storm_thread(i < CHURNERS ? churn : start_threads, (void *)i, false);
     }
-    for (size_t i = 0; i < FORKERS; i++) {
-        forkers[i] = storm_thread(fork_again_and_again, (void *)i, false);
-    }
-    for (size_t i = 0; i < FORKERS; i++) {
-        storm_join(forkers[i]);
-    }
+    storm_threads(forkers, FORKERS, fork_again_and_again, NULL, 1);
+    threads_end(forkers, FORKERS);
     done = true;
-    for (size_t i = 0; i < COUNT_OF(threads); i++) {
-        storm_join(threads[i]);
-    }
+    threads_end(threads, COUNT_OF(threads));
     free_in_flight();
     STATUS(tslab_epoch_close(common, 0, NULL), TSLAB_OK);
     printf("%d forks, %.0f in a second; early and late: resident %zu, %zu KiB; metadata %zu, %zu KiB; records %u, %u\n",

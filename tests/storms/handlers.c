@@ -34,7 +34,7 @@ static void *churn(void *argument)
 {
     CHECK(nice(10) != -1);
     while (!done) {
-        storm_join(storm_thread(come_and_go, argument, false));
+        (void)thread_end(storm_thread(come_and_go, argument, false));
     }
     return NULL;
 }
@@ -63,7 +63,7 @@ __attribute__((noreturn)) static void run_child(void)
     CHECK_SAY(own_run % 3 == 2 && handlers_run % 3 == 2, "not all handlers have run");
     use_every_size(NULL);
     free_in_flight();
-    storm_join(storm_thread(use_every_size, NULL, false));
+    (void)thread_end(storm_thread(use_every_size, NULL, false));
     exit(0);
 }
 
@@ -101,9 +101,7 @@ int main(int argc, char **argv)
     CHECK(pthread_atfork(handle, handle, handle) == 0);
     CHECK(pthread_key_create(&key, fork_at_last) == 0);
     pthread_t threads[CHURNERS];
-    for (size_t i = 0; i < CHURNERS; i++) {
-        threads[i] = storm_thread(churn, (void *)i, false);
-    }
+    storm_threads(threads, CHURNERS, churn, NULL, 1);
     for (int i = 0; i < forks; i++) {
         own_run = handlers_run = 0;
         const pid_t pid = fork();
@@ -111,13 +109,11 @@ int main(int argc, char **argv)
             run_child();
         }
         check_child(pid);
-        storm_join(storm_thread(end_with_a_fork, NULL, false));
+        (void)thread_end(storm_thread(end_with_a_fork, NULL, false));
         check_child(child_of_destructor);
     }
     done = true;
-    for (size_t i = 0; i < CHURNERS; i++) {
-        storm_join(threads[i]);
-    }
+    threads_end(threads, CHURNERS);
     free_in_flight();
     CHECK_SAY(storm_stats().threads == 1, "%zu threads", storm_stats().threads);
     return 0;

@@ -227,17 +227,13 @@ static void storm_of(const struct kind *kind)
     handle(SIGUSR1, kind->handler, SA_RESTART | SA_ONSTACK);
     handle(SIGUSR2, kind->handler, 0);
     handle(SIGPROF, kind->handler, SA_RESTART | SA_ONSTACK);
-    for (size_t i = 0; i < WORKERS; i++) {
-        threads[i] = storm_thread(work, (void *)i, false);
-    }
+    storm_threads(threads, WORKERS, work, NULL, 1);
     profile_every(is_profile ? PROFILE_PERIOD_US : 0);
     while (signals_seen < signals_wanted) {
         usleep(1000);
     }
     done = true;
-    for (size_t i = 0; i < WORKERS; i++) {
-        storm_join(threads[i]);
-    }
+    threads_end(threads, WORKERS);
     profile_every(0);
 }
 
@@ -253,7 +249,7 @@ int main(int argc, char **argv)
     common = tslab_epoch_open(NULL);
     storm_of(kind);
     CHECK(close(pipe_ends[1]) == 0);
-    storm_join(drainer);
+    (void)thread_end(drainer);
     free_in_flight();
     STATUS(tslab_epoch_close(common, 0, NULL), TSLAB_OK);
     printf("%zu signals, %zu of them outside of the program's own code, %zu jumps\n", signals_seen, inside_seen, jumps);

@@ -136,19 +136,13 @@ int main(int argc, char **argv)
     rounds = argc == 2 ? atoi(argv[1]) : 0;
     CHECK_SAY(rounds > 0, "usage: spawn PROGRAMS");
     pthread_t churners[CHURNERS], starters[STARTERS];
-    for (size_t i = 0; i < CHURNERS; i++) {
-        churners[i] = storm_thread(churn, (void *)i, false);
-    }
+    storm_threads(churners, CHURNERS, churn, NULL, 1);
     for (size_t i = 0; i < STARTERS; i++) {
         starters[i] = storm_thread(start, (void *)(3 * i), false);
     }
-    for (size_t i = 0; i < STARTERS; i++) {
-        storm_join(starters[i]);
-    }
+    threads_end(starters, STARTERS);
     done = true;
-    for (size_t i = 0; i < CHURNERS; i++) {
-        storm_join(churners[i]);
-    }
+    threads_end(churners, CHURNERS);
     free_in_flight();
     const struct tslab_stats stats = storm_stats();
     CHECK_SAY(stats.live_bytes < 64 << 10, "%zu bytes live", stats.live_bytes);

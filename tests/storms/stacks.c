@@ -38,7 +38,7 @@ static pthread_t smallest_thread(void *(*body)(void *), void *argument)
 
 static void begin(void)
 {
-    storm_join(smallest_thread(call_first, NULL));
+    (void)thread_end(smallest_thread(call_first, NULL));
 }
 __attribute__((section(".preinit_array"), used)) static void (*const preinit)(void) = begin;
 
@@ -309,7 +309,7 @@ static size_t depth(const struct call *call)
     pthread_t thread;
     CHECK(pthread_create(&thread, &attributes, call_one, (void *)(uintptr_t)call) == 0);
     CHECK(pthread_attr_destroy(&attributes) == 0);
-    storm_join(thread);
+    (void)thread_end(thread);
     size_t untouched = 0;
     while (untouched < PAINTED_BYTES && (unsigned char)stack[untouched] == PAINT) {
         untouched++;
@@ -341,7 +341,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     CHECK(fits);
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        storm_join(smallest_thread(call_one, (void *)(uintptr_t)&calls[i]));
+        (void)thread_end(smallest_thread(call_one, (void *)(uintptr_t)&calls[i]));
     }
     STATUS(tslab_epoch_leave(common), TSLAB_OK);
     return 0;

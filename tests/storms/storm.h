@@ -4,6 +4,7 @@
 #define STORM_H
 
 #include "message.h"
+#include "threads.h"
 
 #include <errno.h>
 
@@ -29,9 +30,11 @@ static inline pthread_t storm_thread(void *(*body)(void *), void *argument, bool
     return thread;
 }
 
-static inline void storm_join(pthread_t thread)
+static inline void storm_threads(pthread_t *threads, size_t count, void *(*body)(void *), void *first, size_t step)
 {
-    CHECK(pthread_join(thread, NULL) == 0);
+    for (size_t i = 0; i < count; i++) {
+        threads[i] = storm_thread(body, (void *)((uintptr_t)first + i * step), false);
+    }
 }
 
 static inline struct tslab_stats storm_stats(void)

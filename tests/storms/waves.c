@@ -114,7 +114,7 @@ static void wave(int number, int count)
         threads[i] = storm_thread(come_and_go, (void *)(intptr_t)(number * WAVE + i), detached);
     }
     for (int i = 0; i < count && !detached; i++) {
-        storm_join(threads[i]);
+        (void)thread_end(threads[i]);
     }
     await_their_end();
 }
@@ -140,12 +140,8 @@ static void first_wave(void)
     pthread_barrier_t all;
     CHECK(pthread_barrier_init(&all, NULL, FIRST) == 0);
     pthread_t threads[FIRST];
-    for (int i = 0; i < FIRST; i++) {
-        threads[i] = storm_thread(wait_for_all, &all, false);
-    }
-    for (int i = 0; i < FIRST; i++) {
-        storm_join(threads[i]);
-    }
+    storm_threads(threads, FIRST, wait_for_all, &all, 0);
+    threads_end(threads, FIRST);
 }
 
 static int waves_in_window;
@@ -202,14 +198,10 @@ static struct extent stand_together(void)
     kept = calloc(crowd, sizeof *kept);
     CHECK(threads != NULL && kept != NULL);
     CHECK(pthread_barrier_init(&barrier, NULL, (unsigned)crowd + 1) == 0);
-    for (size_t i = 0; i < crowd; i++) {
-        threads[i] = storm_thread(stand, (void *)i, false);
-    }
+    storm_threads(threads, crowd, stand, NULL, 1);
     pthread_barrier_wait(&barrier);
     const size_t together_kib = resident_kib();
-    for (size_t i = 0; i < crowd; i++) {
-        storm_join(threads[i]);
-    }
+    threads_end(threads, crowd);
     CHECK(pthread_barrier_destroy(&barrier) == 0);
     free(threads);
     free(kept);

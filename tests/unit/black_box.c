@@ -224,12 +224,18 @@ IN_A_CHILD(a_label)
     end();
 }
 
-/* Before there is a keeper, and between its looks, a process counts what itself has taken. */
-IN_A_CHILD(a_container)
+/* One of 200 MB, which others use so many MB of. */
+static void begin_container(const char *use)
 {
     begin_groups("0::/\n");
     put_file("memory.max", "200000000\n");
-    put_use("100", "anon 1\n");
+    put_use(use, "anon 1\n");
+}
+
+/* Before there is a keeper, and between its looks, a process counts what itself has taken. */
+IN_A_CHILD(a_container)
+{
+    begin_container("100");
     begin();
     hold(60);
     has(-1, -1);
@@ -259,9 +265,7 @@ IN_A_CHILD(a_container)
 /* Memory that is mapped and not touched is no use of a container. */
 IN_A_CHILD(what_is_not_touched)
 {
-    begin_groups("0::/\n");
-    put_file("memory.max", "200000000\n");
-    put_use("10", "anon 1\n");
+    begin_container("10");
     begin();
     for (unsigned i = 0; i < 8; i++) {
         blocks[count++] = keep(tslab_malloc(100 * MIB));
@@ -277,9 +281,7 @@ IN_A_CHILD(what_is_not_touched)
 
 IN_A_CHILD(tasks_that_wait)
 {
-    begin_groups("0::/\n");
-    put_file("memory.max", "200000000\n");
-    put_use("10", "anon 1\n");
+    begin_container("10");
     put_file("memory.pressure", "some avg10=25.00 avg60=1.00 avg300=0.00 total=1\n");
     begin();
     hold(1);
