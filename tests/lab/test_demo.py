@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 from lab_test import TIMEOUT, LabTest, main
 from tslab_lab.demo import limits, scenes
@@ -73,10 +72,7 @@ class Demo(LabTest):
         with subprocess.Popen(argv, env=environment, cwd=self.own, **pipes) as process:
             while not re.search(wanted, process.stdout.readline().decode()):
                 self.assertIsNone(process.poll())
-            end = time.monotonic() + TIMEOUT
-            while len(self.processes()) < 2:  # until its first run has begun
-                self.assertLess(time.monotonic(), end)
-                time.sleep(0.02)
+            self.soon(lambda: len(self.processes()) >= 2)  # its first run has begun
             process.send_signal(number)
             _, error = process.communicate(timeout=TIMEOUT)
         self.assertEqual(process.returncode, 130)

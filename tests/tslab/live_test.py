@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 from tslab_test import TslabTest
@@ -22,26 +21,15 @@ class Live(TslabTest):
     def start(self, source, export="1", stderr=subprocess.DEVNULL, before=(), **more):
         """A program on the library, begun by the words `before`, if there are any."""
         variables = {"LD_PRELOAD": self.library, "TSLAB_EXPORT": export, "PYTHONMALLOC": "malloc"} | more
-        program = subprocess.Popen(
-            [*before, "env", *(f"{name}={value}" for name, value in variables.items()), "/usr/bin/python3", "-c", source],
-            env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True,
-            start_new_session=True,
-        )  # fmt: skip
-        self.addCleanup(program.stdin.close)
-        self.addCleanup(program.stdout.close)
-        self.addCleanup(program.wait)
+        words = ["env", *(f"{name}={value}" for name, value in variables.items()), "/usr/bin/python3", "-c", source]
+        program = self.started([*before, *words], stderr=stderr, start_new_session=True)
         self.addCleanup(self.end, program)
         return program
 
     def children(self, pid, count=1):
         """As soon as there are so many."""
-        end = time.monotonic() + PATIENCE
-        while True:
-            found = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-            if len(found) >= count:
-                return found
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.02)
+        path = Path(f"/proc/{pid}/task/{pid}/children")
+        return self.soon(lambda: len(found := [int(word) for word in path.read_text().split()]) >= count and found)
 
     def end(self, program):
         with contextlib.suppress(ProcessLookupError):
@@ -49,11 +37,12 @@ class Live(TslabTest):
 
     def figures(self, pids, holds=lambda found: True):
         """What these processes answer as soon as it is as it should be."""
-        end = time.monotonic() + PATIENCE
+        found = []
         with processes.Watched(pids) as watched:
-            while True:
-                found = sorted(watched.look(), key=lambda process: pids.index(process.pid))
-                if len(found) == len(pids) and all(map(holds, found)):
-                    return found
-                self.assertLess(time.monotonic(), end, [process.figures for process in found])
-                time.sleep(0.05)
+
+            def are_good():
+                found[:] = sorted(watched.look(), key=lambda process: pids.index(process.pid))
+                return len(found) == len(pids) and all(map(holds, found))
+
+            self.soon(are_good, lambda: [process.figures for process in found])
+        return found

@@ -64,10 +64,7 @@ class Ctl(Live):
 
     def ask(self, pid, command, milliseconds=0):
         """As soon as it has its file."""
-        end = time.monotonic() + PATIENCE
-        while channel.path_of(pid) is None:
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.02)
+        self.soon(lambda: channel.path_of(pid))
         with channel.Channel(pid) as opened:
             return opened.ask(command, milliseconds, PATIENCE)
 
@@ -77,11 +74,8 @@ class Ctl(Live):
 
     def lines(self, count):
         """The lines that programs have written, when there are so many."""
-        end = time.monotonic() + PATIENCE
-        while len(found := self.said.read_text().splitlines()) < count:
-            self.assertLess(time.monotonic(), end, found)
-            time.sleep(0.02)
-        return found
+        self.soon(lambda: len(self.said.read_text().splitlines()) >= count, self.said.read_text)
+        return self.said.read_text().splitlines()
 
     def options(self, pid, wanted):
         self.figures([pid], lambda process: wanted.items() <= process.figures.options.items())
@@ -284,9 +278,7 @@ class Hostile(Ctl):
                 number += 1
                 os.pwrite(file, request + b"\0", 40)
                 os.pwrite(file, struct.pack("<I", number), 24)
-                end = time.monotonic() + PATIENCE
-                while struct.unpack("<I", os.pread(file, 4, 28))[0] != number:
-                    self.assertLess(time.monotonic(), end)
+                self.soon(lambda number=number: struct.unpack("<I", os.pread(file, 4, 28))[0] == number)
                 said = os.pread(file, 100, 40 + 1024).split(b"\0")[0]
                 self.assertEqual(said, b"refused: nobody holds a lock on the file")
         self.assertEqual(len(self.lines(1)), 1)

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 import unittest
@@ -87,12 +86,8 @@ class Doctor(tslab_test.TslabTest):
     def start(self, case):
         options = dict(word.split("=", 1) for word in f"export=1 {case.options}".split())
         variables = {f"TSLAB_{name.upper()}": value for name, value in options.items()}
-        patient = subprocess.Popen(
-            [PATIENTS, case.illness], env=self.environment | variables | {"LD_PRELOAD": self.library}, cwd=self.own,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
-        for cleanup in (patient.stdin.close, patient.stdout.close, patient.wait, patient.kill):
-            self.addCleanup(cleanup)
+        environment = self.environment | variables | {"LD_PRELOAD": self.library}
+        patient = self.started([PATIENTS, case.illness], env=environment, cwd=self.own)
         if patient.stdout.readline() != "ready\n":
             self.assertEqual(patient.wait(), SKIPPED)
             return None
@@ -176,12 +171,8 @@ class Doctor(tslab_test.TslabTest):
     def test_the_pool_of_python(self):
         """The cure names the option that has malloc serve its objects, which is then not advised again."""
         for given, finding in (({}, "others"), ({"PYTHONMALLOC": "malloc"}, "live")):
-            program = subprocess.Popen(
-                ["/usr/bin/python3", "-c", OF_PYTHON], env=self.environment | given | {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1", "TSLAB_KEEPER": "2"},
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            )  # fmt: skip
-            for cleanup in (program.stdout.close, program.wait, program.kill):
-                self.addCleanup(cleanup)
+            on_library = {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1", "TSLAB_KEEPER": "2"}
+            program = self.started(["/usr/bin/python3", "-c", OF_PYTHON], env=self.environment | given | on_library)
             self.assertEqual(program.stdout.readline(), "idle\n")
             found = self.found(program.pid)["findings"]
             self.assertEqual(found[0]["name"], finding)
@@ -195,10 +186,8 @@ class Doctor(tslab_test.TslabTest):
                 more = f"stats=2,{name} stats_signal=USR2 profile=16K,{case.illness}.heap"
                 patient = self.start(case._replace(options=f"{case.options} {more}"))
                 patient.send_signal(signal.SIGUSR2)
-                report, end = self.own / name, time.monotonic() + PATIENCE
-                while not (report.exists() and report.read_text().endswith("}\n")):
-                    self.assertLess(time.monotonic(), end)
-                    time.sleep(0.05)
+                report = self.own / name
+                self.soon(lambda report=report: report.exists() and report.read_text().endswith("}\n"))
                 document = self.found(report)
                 self.assertTrue(self.is_in(document, case), document)
         profile = self.own / "scattered.heap"

@@ -252,12 +252,7 @@ class Running(Live):
         (self.own / "program.c").write_text(HOLDS)
         subprocess.run(["cc", "-O1", "-g", "-o", program, self.own / "program.c"], check=True)
         variables = {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1", "TSLAB_PROFILE": "1"}
-        process = subprocess.Popen(
-            [*before, program], env=self.environment | variables, stdout=subprocess.PIPE, text=True,
-            stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
+        process = self.started([*before, program], env=self.environment | variables, start_new_session=True)
         self.addCleanup(self.end, process)
         if process.stdout.readline() != "holds\n":
             self.skipTest("users get no name spaces here")

@@ -137,10 +137,7 @@ class Figures(Live):
         idle = self.idle()
         self.figures([idle.pid])
         path = channel.path_of(idle.pid)
-        end = time.monotonic() + PATIENCE
-        while os.stat(path).st_size > 4096:  # the body goes
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.05)
+        self.soon(lambda: os.stat(path).st_size <= 4096)  # the body goes
         status, content, (others, keeper) = os.stat(path), Path(path).read_bytes(), self.switches(idle.pid)
         time.sleep(1.5)
         self.assertEqual(os.stat(path).st_mtime_ns, status.st_mtime_ns)
@@ -174,14 +171,11 @@ class Figures(Live):
             self.assertEqual(self.inodes(parent.pid), {mother.inode})
             print(file=parent.stdin, flush=True)
             child = int(parent.stdout.readline())
-            while "State:\tT" not in Path(f"/proc/{child}/status").read_text():
-                time.sleep(0.01)
+            self.soon(lambda child=child: "State:\tT" in Path(f"/proc/{child}/status").read_text())
             self.assertNotIn(mother.inode, self.inodes(child))
             self.assertRegex(self.tslab("stat", child).stderr, rf"^tslab: process {child}\b.*\n$")
             os.kill(child, signal.SIGCONT)
-            end = time.monotonic() + PATIENCE
-            while channel.path_of(child) is None:
-                self.assertLess(time.monotonic(), end)
+            self.soon(lambda child=child: channel.path_of(child))
             parent.send_signal(signal.SIGSTOP)
             (found,) = self.figures([child])
             self.assertEqual((found.inner_pid, self.inodes(child)), (child, {found.inode}))

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tools"
 sys.path.insert(0, str(TOOLS))
-TIMEOUT = 90
+TIMEOUT = PATIENCE = 90
 
 
 class TslabTest(unittest.TestCase):
@@ -45,6 +45,22 @@ class TslabTest(unittest.TestCase):
 
     def tslab(self, *words, **options):
         return self.run_argv(self.argv(*words), **options)
+
+    def soon(self, find, told=lambda: None):
+        """What is found as soon as it is any. `told()` is said where it never is."""
+        end = time.monotonic() + PATIENCE
+        while not (found := find()):
+            self.assertLess(time.monotonic(), end, told())
+            time.sleep(0.02)
+        return found
+
+    def started(self, argv, **options):
+        """A program that is gone when the test is, with pipes."""
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+        program = subprocess.Popen(argv, **{"env": self.environment} | pipes | options)
+        for cleanup in (program.stdin.close, program.stdout.close, program.wait, program.kill):
+            self.addCleanup(cleanup)
+        return program
 
     def compiled(self, source):
         """A library to preload."""

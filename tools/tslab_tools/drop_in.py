@@ -82,14 +82,14 @@ def _beside() -> Path | None:
 
 def _known_to_the_linker() -> Path | None:
     ldconfig = shutil.which("ldconfig") or shutil.which("ldconfig", path="/usr/sbin:/sbin")
-    for line in _output([ldconfig, "-p"]).splitlines() if ldconfig else ():
+    for line in output_of([ldconfig, "-p"]).splitlines() if ldconfig else ():
         name, _, path = line.strip().partition(" => ")
         if name.startswith(NAME) and os.path.isfile(path):
             return Path(path)
     return None
 
 
-def _output(argv: list[str]) -> str:
+def output_of(argv: list[str]) -> str:
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     except OSError:

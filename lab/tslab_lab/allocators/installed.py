@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import platform
 import re
-import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -208,17 +207,9 @@ def _debian_path(file: str) -> Path | None:
 
 
 def _package_version(package: str) -> str:
-    return _output(["dpkg-query", "-W", "-f", "${Version}", package]).strip()
+    return drop_in.output_of(["dpkg-query", "-W", "-f", "${Version}", package]).strip()
 
 
 def _version_in(path: Path) -> str:
     """The version that the name of the file ends with, once links are followed."""
     return Path(path).resolve().name.partition(".so.")[2] or "unknown"
-
-
-def _output(argv: list[str]) -> str:
-    try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    except OSError:
-        return ""
-    return done.stdout if done.returncode == 0 else ""
