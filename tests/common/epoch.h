@@ -100,12 +100,16 @@ static inline int cases_run(int argc, char **argv)
 
 /* Epochs. */
 
-static const tslab_epoch no_epoch = { 0 };
-
-static inline bool same(tslab_epoch a, tslab_epoch b)
+static inline void is_status(int found, int wanted, const char *call, const char *file, int line)
 {
-    return a.id == b.id;
+    if (found != wanted) {
+        check_failed(file, line, "%s is %s (%d), not %s", call, tslab_status_name((enum tslab_status)found), found,
+                     tslab_status_name((enum tslab_status)wanted));
+    }
 }
+#define STATUS(call, wanted) is_status((call), (wanted), #call, __FILE__, __LINE__)
+
+#include "gone.h"
 
 static inline tslab_epoch opened_with(const struct tslab_epoch_options *options)
 {
@@ -134,15 +138,6 @@ static inline int entered_status(enum tslab_policy policy, unsigned flags)
 {
     return malloc_is_ours() && takes_plain(policy, flags) ? TSLAB_OK : TSLAB_EXPLICIT;
 }
-
-static inline void is_status(int found, int wanted, const char *call, const char *file, int line)
-{
-    if (found != wanted) {
-        check_failed(file, line, "%s is %s (%d), not %s", call, tslab_status_name((enum tslab_status)found), found,
-                     tslab_status_name((enum tslab_status)wanted));
-    }
-}
-#define STATUS(call, wanted) is_status((call), (wanted), #call, __FILE__, __LINE__)
 
 static inline void enter(tslab_epoch epoch)
 {
@@ -175,32 +170,6 @@ static inline void is_alive(tslab_epoch epoch, uint64_t objects, const char *fil
     }
 }
 #define ALIVE(epoch, objects) is_alive((epoch), (objects), __FILE__, __LINE__)
-
-/* A value that names no epoch is refused by everything that takes one. */
-static inline void check_gone(tslab_epoch epoch)
-{
-    const tslab_epoch before = tslab_epoch_current();
-    struct tslab_epoch_stats stats;
-    STATUS(tslab_epoch_stats_get(epoch, &stats), TSLAB_STALE);
-    STATUS(tslab_epoch_enter(epoch), TSLAB_STALE);
-    const int left = tslab_epoch_leave(epoch);
-    CHECK_SAY(left == TSLAB_NOT_INSIDE || left == TSLAB_STALE, "leave: %s", tslab_status_text(left));
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_STALE);
-    STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_STALE);
-    tslab_epoch advanced = epoch;
-    STATUS(tslab_epoch_advance(&advanced, 0, NULL), TSLAB_STALE);
-    CHECK(same(advanced, epoch));
-    errno = 0;
-    CHECK(tslab_epoch_malloc(epoch, 10) == NULL && errno == EINVAL);
-    errno = 0;
-    CHECK(tslab_epoch_calloc(epoch, 1, 10) == NULL && errno == EINVAL);
-    errno = 0;
-    CHECK(tslab_epoch_aligned_alloc(epoch, 64, 10) == NULL && errno == EINVAL);
-    errno = 0;
-    void *p = NULL;
-    CHECK(tslab_handle_malloc(epoch, 10, &p).id == 0 && errno == EINVAL);
-    CHECK(same(tslab_epoch_current(), before));
-}
 
 /* Memory that carries its own proof. */
 

@@ -80,26 +80,6 @@ static void all_die(struct model *model, void (*die)(struct object *))
     CHECK(model->objects == 0 && model->bytes == 0);
 }
 
-void check_gone(tslab_epoch epoch)
-{
-    const tslab_epoch before = tslab_epoch_current();
-    struct tslab_epoch_stats stats;
-    STATUS(tslab_epoch_stats_get(epoch, &stats), TSLAB_STALE);
-    STATUS(tslab_epoch_enter(epoch), TSLAB_STALE);
-    STATUS(tslab_epoch_leave(epoch), TSLAB_NOT_INSIDE);
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_STALE);
-    STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_STALE);
-    tslab_epoch advanced = epoch;
-    STATUS(tslab_epoch_advance(&advanced, 0, NULL), TSLAB_STALE);
-    CHECK(same(advanced, epoch));
-    errno = 0;
-    CHECK(tslab_epoch_malloc(epoch, 10) == NULL && errno == EINVAL);
-    errno = 0;
-    void *p = NULL;
-    CHECK(tslab_handle_malloc(epoch, 10, &p).id == 0 && errno == EINVAL && p == NULL);
-    CHECK(same(tslab_epoch_current(), before));
-}
-
 /* The place is free for another epoch. */
 static void is_gone(struct model *model)
 {

@@ -7,6 +7,7 @@
 #define MODEL_H
 
 #include "failure.h"
+#include "gone.h"
 #include "objects.h"
 #include "operation.h"
 #include "settings.h"
@@ -63,13 +64,6 @@ struct world {
 };
 extern struct world world;
 
-static const tslab_epoch no_epoch = { 0 };
-
-static inline bool same(tslab_epoch a, tslab_epoch b)
-{
-    return a.id == b.id;
-}
-
 /* The lane that runs; never from the thread that watches. */
 static inline struct lane *here(void)
 {
@@ -111,9 +105,6 @@ struct model *model_landed(const void *p);
 /* Whether an allocation that names it must be granted, must be refused, or may be either. */
 enum grant { REFUSED, GRANTED, EITHER };
 enum grant model_grants(const struct model *model);
-
-/* The value names nothing (any more): everything refuses it. */
-void check_gone(tslab_epoch epoch);
 
 /* An epoch, and everything in the model, against what the library says. */
 void model_check_one(const struct operation *operation);
