@@ -1,6 +1,7 @@
 /* The one thread that writes notes how near each limit was told to be, and all threads read that. */
 #include "report/black_box.h"
 
+#include "audit/accounts.h"
 #include "common/option.h"
 #include "common/quota.h"
 #include "common/trace.h"
@@ -27,7 +28,7 @@ enum { OF_PROCESS, OF_CONTAINER, OF_LABELS, LIMITS = OF_LABELS + LABELS_LIMITED 
 
 static struct {
     atomic_u32 nearness;
-    atomic_u64 used_bytes, refusals; /* then */
+    atomic_u64 left_bytes, refusals; /* then */
 } box_told[LIMITS];
 
 /* The file of the last rise. */
@@ -65,9 +66,14 @@ static bool look_at_limit(unsigned number, struct found *found)
     return found->limit.limit_bytes != 0;
 }
 
+static uint64_t left_of(const struct report_limit *limit)
+{
+    return not_below_zero(limit->limit_bytes, limit->used_bytes);
+}
+
 static bool leaves_at_most(const struct report_limit *limit, uint32_t part)
 {
-    return limit->used_bytes >= limit->limit_bytes - limit->limit_bytes / part;
+    return left_of(limit) <= limit->limit_bytes / part;
 }
 
 /* How near a limit is, if it was told before or not. */
@@ -77,7 +83,7 @@ static uint32_t nearness_of(unsigned number, const struct found *found)
     const struct report_limit *const limit = &found->limit;
     invariant(before < NEARNESSES && limit->limit_bytes != 0);
     if (before != NOT_NEAR &&
-        limit->used_bytes + (limit->limit_bytes >> FALL_SHIFT) < load_plain(&box_told[number].used_bytes)) {
+        left_of(limit) > load_plain(&box_told[number].left_bytes) + (limit->limit_bytes >> FALL_SHIFT)) {
         return NOT_NEAR;
     }
     const uint32_t now =
@@ -154,7 +160,7 @@ static void write_box(const struct report_limit *limit, bool begins)
 static void note(unsigned number, const struct found *found, uint32_t nearness)
 {
     invariant(nearness < NEARNESSES && number < LIMITS);
-    store_plain(&box_told[number].used_bytes, found->limit.used_bytes);
+    store_plain(&box_told[number].left_bytes, left_of(&found->limit));
     store_plain(&box_told[number].refusals, found->refusals);
     store_plain(&box_told[number].nearness, nearness);
     if (number == OF_CONTAINER) {

@@ -4,7 +4,7 @@
  * A limit is near when a tenth of it is left, and very near when a 24th is, or when it has refused something. It may be
  * the hard limit of the process, that of its container, or a label's. The container is also near while tasks wait for
  * memory in it. Each rise gets one file: the report when the limit is near begins it, and one when it is very near goes
- * behind it, so that the difference says what grew. The next file comes when less was used meanwhile, by an eighth of
+ * behind it, so that the difference says what grew. The next file comes when more was left meanwhile, by an eighth of
  * the limit, and BOX_PAUSE_MS after the last one began. There are BOX_FILES for a process, and a new one takes the
  * place of the oldest.
  *

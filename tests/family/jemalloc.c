@@ -178,7 +178,8 @@ static void refuses(void)
                                           "stats.nothing",     "stats.allocated.more",
                                           "statsallocated",    "arena.x.purge",
                                           "arena.99999.purge", "arenas.bin.9999.size",
-                                          "arena.0",           "stats.arenas.77777.pactive" };
+                                          "arena.0",           "stats.arenas.77777.pactive",
+                                          "arena.<i>.purge" };
     size_t mib[MIB], depth = MIB;
     for (unsigned i = 0; i < COUNT_OF(absent); i++)
         CHECK_SAY(mallctl_(absent[i], NULL, NULL, NULL, 0) == ENOENT, "there is a %s", absent[i]);

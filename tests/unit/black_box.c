@@ -224,6 +224,24 @@ IN_A_CHILD(a_label)
     end();
 }
 
+/* A limit that is raised is far away, and a rise to it is another one. */
+IN_A_CHILD(a_limit_that_is_raised)
+{
+    begin();
+    limit_to(HARD_MIB);
+    hold(58);
+    hold(62);
+    has(2, -1);
+    limit_to(2 * HARD_MIB);
+    hold(64);
+    clock_ms += PAUSE_MS;
+    hold(117);
+    has(2, 1);
+    hold(124);
+    has(2, 2);
+    end();
+}
+
 /* One of 200 MB, which others use so many MB of. */
 static void begin_container(const char *use)
 {
