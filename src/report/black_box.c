@@ -24,7 +24,7 @@ enum { FALL_SHIFT = 3 };
 static const uint32_t part_left[NEARNESSES] = { [NEAR] = 10, [VERY_NEAR] = 24 };
 
 /* The limits: of the process, its container, and labels. */
-enum { OF_PROCESS, OF_CONTAINER, OF_LABELS, LIMITS = OF_LABELS + LABELS_LIMITED };
+enum { OF_PROCESS, OF_CONTAINER, OF_LABELS, LIMITS = OF_LABELS + LABELS_LIMITED, LIMIT_KINDS = OF_LABELS + 1 };
 
 static struct {
     atomic_u32 nearness;
@@ -33,7 +33,7 @@ static struct {
 
 /* The file of the last rise. */
 static char box_pattern[OPTION_PATH_MOST + 24];
-static atomic_u64 began_ms; /* 0: there is none */
+static atomic_u64 began_ms[LIMIT_KINDS]; /* of a limit of the kind; 0: there is none */
 static uint64_t box_process;
 static uint32_t box_file;
 
@@ -64,6 +64,13 @@ static bool look_at_limit(unsigned number, struct found *found)
         found->limit = (struct report_limit){ "label", label.label, label.limit_bytes, label.used_bytes };
     }
     return found->limit.limit_bytes != 0;
+}
+
+/* Labels that come near their limits at any time do not hide that the process does. */
+static atomic_u64 *began_of(unsigned number)
+{
+    invariant(number < LIMITS);
+    return &began_ms[min_size(number, OF_LABELS)];
 }
 
 static uint64_t left_of(const struct report_limit *limit)
@@ -100,8 +107,8 @@ static bool box_moves(unsigned number, struct found *found, uint32_t *nearness)
     const uint32_t before = load_plain(&box_told[number].nearness);
     *nearness = look_at_limit(number, found) ? nearness_of(number, found) : NOT_NEAR;
     const bool begins = before == NOT_NEAR && *nearness != NOT_NEAR;
-    return *nearness != before &&
-           !(begins && load_plain(&began_ms) != 0 && os_ms_since(load_plain(&began_ms)) < BOX_PAUSE_MS);
+    const uint64_t began = load_plain(began_of(number));
+    return *nearness != before && !(begins && began != 0 && os_ms_since(began) < BOX_PAUSE_MS);
 }
 
 /* In steps of 256 KiB: most slow allocations change nothing that the keeper does not see, too. */
@@ -143,7 +150,6 @@ static void write_box(const struct report_limit *limit, bool begins)
     if (begins) {
         box_process = os_process_id();
         box_file = sink_oldest(box_pattern, BOX_FILES);
-        store_plain(&began_ms, max_size(os_now_ms(), 1));
     }
     const int fd = sink_open_file(SINK_BLACK_BOX, box_pattern, box_file);
     if (fd < 0) {
@@ -160,6 +166,9 @@ static void write_box(const struct report_limit *limit, bool begins)
 static void note(unsigned number, const struct found *found, uint32_t nearness)
 {
     invariant(nearness < NEARNESSES && number < LIMITS);
+    if (nearness != NOT_NEAR && load_plain(&box_told[number].nearness) == NOT_NEAR) {
+        store_plain(began_of(number), max_size(os_now_ms(), 1));
+    }
     store_plain(&box_told[number].left_bytes, left_of(&found->limit));
     store_plain(&box_told[number].refusals, found->refusals);
     store_plain(&box_told[number].nearness, nearness);

@@ -242,6 +242,22 @@ IN_A_CHILD(a_limit_that_is_raised)
     end();
 }
 
+/* A label that comes near its limit again and again does not hide that the process comes near its own. */
+IN_A_CHILD(a_label_hides_nothing)
+{
+    begin();
+    limit_to(HARD_MIB);
+    option_load((char *[]){ "TSLAB_EPOCH_LIMITS=tenant=16M", NULL });
+    const tslab_epoch epoch = tslab_epoch_open(&(struct tslab_epoch_options){ .label = "tenant" });
+    void *const block = keep(tslab_epoch_malloc(epoch, 15 * MIB));
+    has(1, -1);
+    tslab_free(block);
+    hold(59);
+    has(1, 1);
+    CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
+    end();
+}
+
 /* One of 200 MB, which others use so many MB of. */
 static void begin_container(const char *use)
 {
