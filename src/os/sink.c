@@ -92,12 +92,26 @@ static noinline void complain_once(enum sink_kind kind, const char *path, int wh
     text_send(&line, fd);
 }
 
+/* Opens a file, but not as standard input, output or error of a program that has closed that. */
+static int open_aside(const char *path, int *why)
+{
+    const int fd = os_open_to_append(path, why);
+    if (fd < 0 || fd > STDERR_FILENO) {
+        return fd;
+    }
+    const int aside = os_duplicate(fd);
+    os_close(fd);
+    *why = aside < 0 ? EMFILE : 0;
+    invariant(aside == -1 || aside > STDERR_FILENO);
+    return aside;
+}
+
 int sink_open_file(enum sink_kind kind, const char *pattern, uint32_t number)
 {
     char path[SINK_PATH_BYTES];
     int why = ENAMETOOLONG;
     const bool fits = sink_path(path, pattern, number);
-    const int fd = fits ? os_open_to_append(path, &why) : -1;
+    const int fd = fits ? open_aside(path, &why) : -1;
     invariant((fd < 0) == (why != 0));
     if (fd < 0) {
         complain_once(kind, fits ? path : pattern, why);

@@ -258,6 +258,18 @@ IN_A_CHILD(a_label_hides_nothing)
     end();
 }
 
+/* A program that has closed its standard error gets no file in its place. */
+IN_A_CHILD(no_standard_error)
+{
+    begin();
+    limit_to(HARD_MIB);
+    CHECK(close(STDERR_FILENO) == 0);
+    hold(59);
+    has(1, -1);
+    CHECK(fcntl(STDERR_FILENO, F_GETFD) == -1);
+    end();
+}
+
 /* One of 200 MB, which others use so many MB of. */
 static void begin_container(const char *use)
 {
