@@ -247,7 +247,6 @@ static int set_decay(int64_t ms)
         store_plain(&option_values[OPTION_PURGE_DELAY_MS], (uint64_t)ms);
     }
     store_plain(&option_values[OPTION_PURGE], ms < 0 ? PURGE_NEVER : ms == 0 ? PURGE_EAGER : PURGE_ADAPTIVE);
-    invariant(decay_ms() == (uint64_t)ms || ms > 0);
     return 0;
 }
 
@@ -394,7 +393,10 @@ static size_t ctl_match(const char *pattern, const char *name, size_t *mib)
             while (*name >= '0' && *name <= '9' && mib[depth] <= UINT16_MAX) {
                 mib[depth] = mib[depth] * 10 + (size_t)(*name++ - '0');
             }
-            pattern += name == digits ? 0 : strlen("<i>");
+            pattern += strlen("<i>");
+            if (name == digits) {
+                return 0;
+            }
         }
         while (*pattern == *name && *name != 0 && *name != '.') {
             pattern++;

@@ -223,6 +223,26 @@ static void decays(void)
     CHECK(mallctl_("arenas.dirty_decay_ms", NULL, NULL, &before, sizeof before) == 0);
 }
 
+/* None finds what it has set if another thread sets it, too. */
+static void *sets_decay(void *unused)
+{
+    for (unsigned i = 0; i < 300000; i++) {
+        ssize_t ms = -(ssize_t)(i % 2);
+        CHECK(mallctl_("arenas.dirty_decay_ms", NULL, NULL, &ms, sizeof ms) == 0);
+    }
+    return unused;
+}
+
+static void threads_decay(void)
+{
+    pthread_t threads[4];
+    for (unsigned i = 0; i < COUNT_OF(threads); i++)
+        CHECK(pthread_create(&threads[i], NULL, sets_decay, NULL) == 0);
+    for (unsigned i = 0; i < COUNT_OF(threads); i++)
+        pthread_join(threads[i], NULL);
+    decays();
+}
+
 static void purges_all(void)
 {
     char name[40];
@@ -409,6 +429,7 @@ int main(int count, char **words)
     if (is_tslab)
         in_an_epoch();
     prints();
+    threads_decay();
     threads_and_forks();
     return 0;
 }
