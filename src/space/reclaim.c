@@ -246,6 +246,11 @@ static uint64_t old_ms(uint64_t now_ms)
     return option_choice(OPTION_PURGE) != PURGE_NEVER && now_ms > delay_ms ? now_ms - delay_ms : 0;
 }
 
+bool reclaim_has_old(uint64_t now_ms)
+{
+    return load_plain(&depot.oldest_ms) < old_ms(now_ms) && load_plain(&purger.paused_until_ms) == 0;
+}
+
 /* The same for slow operations. With a keeper, nothing is old for them. Without one, keep what waited through a pause:
  * the program is likely to reuse it. Purge it after another delay, or at once if it was not reused after the previous
  * pause. */

@@ -34,8 +34,10 @@ bool reclaim_pages(char *start, size_t bytes);
 /* The most units that may wait for reuse now. */
 size_t reclaim_waiting_units(void);
 
-/* Whether more is dirty than may wait, and purging does not pause. A few loads, without a gate. */
+/* Whether more is dirty than may wait, or has waited for long, and purging does not pause. A few loads, without a gate.
+ */
 bool reclaim_has_too_much(void);
+bool reclaim_has_old(uint64_t now_ms);
 
 /* Called at the end of slow operations: purges the units above the limit, and wakes the keeper, which purges old runs.
  * Without a keeper it purges those, too. It purges a step, or as much as became empty or was taken without pages since

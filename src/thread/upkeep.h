@@ -20,8 +20,11 @@ void upkeep_and_unlock(struct heap *heap);
 static inline bool upkeep_is_due(const struct heap *heap)
 {
     invariant(!heap->gate->is_inside);
-    return exchange_has_surplus() || reclaim_has_too_much() ||
-           (heap->hot.next == 0 && os_now_ms() - heap->looked_ms >= LOOK_MS);
+    if (likely(heap->hot.next != 0)) {
+        return exchange_has_surplus() || reclaim_has_too_much();
+    }
+    const uint64_t now_ms = os_now_ms();
+    return now_ms - heap->looked_ms >= LOOK_MS || reclaim_has_old(now_ms);
 }
 
 #endif

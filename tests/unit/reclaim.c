@@ -240,6 +240,33 @@ IN_A_CHILD_IF(!GUARDED, what_comes_often_waits)
     CHECK_SAY(rare >= BOUND / 2 && rare <= BOUND + 8, "%zu MiB after %d rounds", rare, OFTEN);
 }
 
+/* A thread that goes on with blocks of its hot runs gives back the small objects of its bursts, too, and what it
+ * purges. */
+IN_A_CHILD_IF(!GUARDED, large_blocks_take_small_ones_away)
+{
+    enum { BURSTS = 4, BLOCKS = 64, SECONDS = 4, STEP_MS = 50, OBJECTS_EACH = 100000, MOST_KIB = 8 << 10 };
+    static void *burst[OBJECTS_EACH];
+    begin_adaptive();
+    for (size_t i = 0; i < BURSTS; i++) {
+        for (size_t k = 0; k < OBJECTS_EACH; k++) {
+            burst[k] = memset(keep(tslab_malloc(16 + k % 496)), 1, 16);
+        }
+        for (size_t k = 0; k < OBJECTS_EACH; k++) {
+            tslab_free(burst[k]);
+        }
+        clock_ms += STEP_MS;
+    }
+    const size_t before = resident_kib();
+    for (size_t i = 0; i < SECONDS * 1000 / STEP_MS; i++) {
+        for (size_t k = 0; k < BLOCKS; k++) {
+            tslab_free(keep(tslab_malloc(500000)));
+        }
+        clock_ms += STEP_MS;
+    }
+    CHECK_SAY(before > 2 * MOST_KIB && resident_kib() < before - MOST_KIB - MOST_KIB / 2,
+              "%zu KiB are resident, and were %zu", resident_kib(), before);
+}
+
 /* Large blocks of many lengths replace each other at random. The program takes again what was purged, so that as much
  * memory may wait, up to an eighth of what is in use. Then little is purged by mistake. After a pause no more waits. */
 IN_A_CHILD_IF(!GUARDED, what_was_missed_waits)
