@@ -204,6 +204,20 @@ static void refuses(void)
     bytes = sizeof background;
     CHECK(mallctl_("background_thread", &background, &bytes, NULL, 0) == 0);
     CHECK(mallctl_("background_thread", NULL, NULL, &background, 1) == 0);
+    CHECK(mallctl_("version", NULL, NULL, NULL, sizeof bytes) == EPERM);
+    mib[0] = 9999;
+    CHECK(bymib_(mib, 1, &size, &bytes, NULL, 0) == ENOENT);
+    snprintf(name, sizeof name, "arena.%zu.purge", size_of("arenas.create"));
+    CHECK(mallctl_(name, NULL, NULL, NULL, 0) == 0);
+    if (is_tslab) { /* jemalloc takes these, or relies on the program */
+        ssize_t long_ms = 3600001;
+        background = !background;
+        cache = 2;
+        CHECK(mallctl_("background_thread", NULL, NULL, &background, 1) == EPERM);
+        CHECK(mallctl_("tcache.flush", NULL, NULL, &cache, sizeof cache) == EFAULT);
+        CHECK(mallctl_("arenas.dirty_decay_ms", NULL, NULL, &long_ms, sizeof long_ms) == EFAULT);
+        CHECK(mallctl_("arena.1.dirty_decay_ms", NULL, NULL, &long_ms, sizeof long_ms) == 0);
+    }
 }
 
 /* A write is read back, and purges. */
@@ -405,7 +419,7 @@ static void prints(void)
     CHECK(dup2(nowhere, STDERR_FILENO) == STDERR_FILENO);
     stats_print_(NULL, NULL, NULL);
     CHECK(dup2(stderr_kept, STDERR_FILENO) == STDERR_FILENO && close(stderr_kept) == 0 && close(nowhere) == 0);
-    stats_print_(collect, printed, NULL);
+    stats_print_(collect, printed, "l");
     CHECK(strstr(printed, "arenas.page: ") != NULL || strstr(printed, "Page size: ") != NULL);
     printed[0] = 0;
     stats_print_(collect, printed, "Jmdablxe");
