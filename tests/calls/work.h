@@ -3,7 +3,7 @@
 #define WORK_H
 
 #include "check.h"
-#include "threads.h"
+#include "workers.h"
 
 #include <malloc.h>
 #include <pthread.h>

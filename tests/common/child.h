@@ -3,7 +3,7 @@
 #ifndef CHILD_H
 #define CHILD_H
 
-#include "threads.h"
+#include "workers.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -3,7 +3,7 @@
  * usage: family_jemalloc docs/statistics.md    The page has the table of keys, each of which is read, by name and by
  * number, with the right and with wrong sizes. */
 #include "check.h"
-#include "threads.h"
+#include "workers.h"
 
 #include <dlfcn.h>
 #include <errno.h>

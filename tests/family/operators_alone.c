@@ -1,5 +1,5 @@
 /* The C++ operators where there is no C++: a C program may load what calls them, and nobody is there to throw. */
-#include "threads.h"
+#include "workers.h"
 
 #include <dlfcn.h>
 #include <errno.h>

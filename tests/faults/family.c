@@ -1,4 +1,4 @@
-#include "threads.h"
+#include "workers.h"
 /* Every call of libc by which the library asks the system for something fails in turn, with every errno that it may
  * fail with, once or from then on: each in a process of its own on the drop-in, from its very start. A refusal is
  * ENOMEM and leaves all as it was. Nothing ends the process. As soon as the calls succeed again, all is served, and as

@@ -1,7 +1,7 @@
 /* A double free that is seen in the middle of a slow operation ends the program, also where a handler of SIGABRT, as
  * those that report crashes do, allocates, asks for the names of functions, forks, or has another thread fork. A
  * process for each case. */
-#include "threads.h"
+#include "workers.h"
 
 #include <execinfo.h>
 #include <pthread.h>

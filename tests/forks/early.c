@@ -1,6 +1,6 @@
 /* The engine starts before any constructor, and before there is an environment: options that can still take effect are
  * read later, and what is wrong among them is said once. */
-#include "threads.h"
+#include "workers.h"
 
 #include <tslab/tslab.h>
 

@@ -1,7 +1,7 @@
 /* Forks while another library's fork handlers wait for its threads (library.c), and other threads allocate. Each hung
  * at the first fork or the second, while its handlers ran inside of the allocator's. */
 #include "check.h"
-#include "threads.h"
+#include "workers.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
  *   close, advance  the thread closes the epoch, or goes on to the next
  *   leave, exit     it is the last to leave a closed epoch, or ends in it
  *   child           the child of a fork finishes a closed epoch that only a thread was in that it does not have */
-#include "threads.h"
+#include "workers.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -7,7 +7,7 @@
  * Prints a line for each operation: its name, how often it ran, and for all these times together the locked
  * read-modify-writes, the seq_cst stores, and the locks by the names of their ranks. locked.py reads the lines. */
 #include "check.h"
-#include "threads.h"
+#include "workers.h"
 
 #include "os/lock.h"
 #include "os/os.h"

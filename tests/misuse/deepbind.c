@@ -2,7 +2,7 @@
  * libc's free ends the program, or faults, where it is given an object of ours.
  *
  *   deepbind LIBRARY */
-#include "threads.h"
+#include "workers.h"
 
 #include <dlfcn.h>
 #include <errno.h>

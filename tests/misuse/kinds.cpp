@@ -5,7 +5,7 @@
  * names the malloc that it runs on; system: says how each case ends, and checks nothing.
  *
  * A case runs to its end, and then exits as programs do: what nothing has come by until then may be seen there. */
-#include "threads.h"
+#include "workers.h"
 
 #include <cerrno>
 #include <csignal>

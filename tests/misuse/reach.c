@@ -13,7 +13,7 @@
 #include "malloc/current_thread.h"
 #include "os/os.h"
 #include "space/arena.h"
-#include "threads.h"
+#include "workers.h"
 
 #include <errno.h>
 #include <pthread.h>

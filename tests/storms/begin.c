@@ -3,7 +3,7 @@
  *
  *   begin <processes> */
 #include "message.h"
-#include "threads.h"
+#include "workers.h"
 
 #include <sys/wait.h>
 

@@ -4,7 +4,7 @@
  *   contend <rounds> <size> */
 #include "figures.h"
 #include "message.h"
-#include "threads.h"
+#include "workers.h"
 
 /* Only so much of an object is written, so that the threads spend their time in the allocator. */
 enum { THREADS = 3, BATCH = 600, WRITTEN = 48 };

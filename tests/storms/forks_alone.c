@@ -3,7 +3,7 @@
  *
  *   forks <forks> */
 #include "message.h"
-#include "threads.h"
+#include "workers.h"
 
 #include <sys/wait.h>
 

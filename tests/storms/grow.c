@@ -2,7 +2,7 @@
  *
  *   grow <blocks> */
 #include "message.h"
-#include "threads.h"
+#include "workers.h"
 
 enum { THREADS = 4, FROM = 512 << 10, TO = 16 << 20 };
 

@@ -4,7 +4,7 @@
 #define STORM_H
 
 #include "message.h"
-#include "threads.h"
+#include "workers.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
  *   traffic <generations> <operations of each thread> */
 #include "figures.h"
 #include "message.h"
-#include "threads.h"
+#include "workers.h"
 
 #include <fcntl.h>
 

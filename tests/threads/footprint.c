@@ -4,7 +4,7 @@
  *   footprint threads   prints the resident KiB that each of many threads adds when it has allocated a little */
 
 #include "check.h"
-#include "threads.h"
+#include "workers.h"
 
 #include <pthread.h>
 #include <stdio.h>

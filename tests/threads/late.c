@@ -2,7 +2,7 @@
  * collected. They work from caches, as the thread did: the library counts what it gives back to slabs, which is all of
  * a record's cache whenever a record was only borrowed. */
 #include "check.h"
-#include "threads.h"
+#include "workers.h"
 
 #include <dlfcn.h>
 #include <limits.h>

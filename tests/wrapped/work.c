@@ -1,7 +1,7 @@
 /* Work that reaches what the library asks of libc: objects of all kinds of sizes, threads that come and go, forks,
  * trims, reports by libc's names. */
 #include "check.h"
-#include "threads.h"
+#include "workers.h"
 
 #include <errno.h>
 #include <malloc.h>

@@ -1,6 +1,6 @@
 /* Threads and children of a test: each has to begin, and to end well. */
-#ifndef THREADS_H
-#define THREADS_H
+#ifndef WORKERS_H
+#define WORKERS_H
 
 #include "check.h"
 
