@@ -66,8 +66,9 @@ struct thread {
     struct hold *remembered[REMEMBERED_HOLDS]; /* the hold that it had last, by index of the epoch, maybe of another */
     uint32_t paused;                           /* pauses not yet resumed; above 0, plain malloc lands in the process */
     uint32_t warm_count;                       /* the number of warm epochs */
-    bool is_sampling;                          /* the thread reads its call stack (sampling.h) */
-    struct epoch *warm;                        /* the list of warm epochs, linked by next_idle */
+    atomic_u32 number;  /* the system's, of the thread that the record serves; 0: none, or only for a while */
+    bool is_sampling;   /* the thread reads its call stack (sampling.h) */
+    struct epoch *warm; /* the list of warm epochs, linked by next_idle */
 
     struct survivors_line line; /* what an ending verb writes after it has left the gate */
 
@@ -76,7 +77,6 @@ struct thread {
 
     struct thread *made_before; /* the record that was made before this one; never changes */
     struct thread_before before;
-    atomic_u32 number; /* the system's, of the thread that the record serves; 0: none, or only for a while */
 
     struct heap heap; /* the thread's heap of the process epoch. Most of it is touched class by class (heap_use) */
 
