@@ -69,9 +69,9 @@ static inline void trace_sample_ends(const void *p)
 }
 
 /* Told to tracers alone: a slow operation for slots or objects of `bytes` (enum slow_reason); slabs that come and go;
- * that a malloc or free looks at some slabs, and gives back what is free there from so many bytes on; that a malloc has
- * the system fill a huge page; the life of epochs; purges; limits that are reached, with bytes in use, bytes that are
- * wanted, and the value of the epoch whose limit it is, or 0. */
+ * that a malloc or free looks at some slabs, and gives back each free stretch there of at least so many bytes; that a
+ * malloc has the system fill a huge page; the life of epochs; purges; limits that are reached, with bytes in use, bytes
+ * that are wanted, and the value of the epoch whose limit it is, or 0. */
 #define trace_slow(reason, bytes)                        PROBE2(slow, reason, bytes)
 #define trace_slab_open(start, slot_bytes, epoch, clean) PROBE4(slab_open, start, slot_bytes, epoch, clean)
 #define trace_slab_recycle(start, slot_bytes, epoch)     PROBE3(slab_recycle, start, slot_bytes, epoch)

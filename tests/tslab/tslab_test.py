@@ -47,7 +47,7 @@ class TslabTest(unittest.TestCase):
         return self.run_argv(self.argv(*words), **options)
 
     def soon(self, find, told=lambda: None):
-        """What is found as soon as it is any. `told()` is said where it never is."""
+        """Returns the first thing that is found, and fails with the words of `told()` where nothing comes."""
         end = time.monotonic() + PATIENCE
         while not (found := find()):
             self.assertLess(time.monotonic(), end, told())

@@ -270,7 +270,7 @@ IN_A_CHILD(no_standard_error)
     end();
 }
 
-/* One of 200 MB, which others use so many MB of. */
+/* Begins in a group of 200 MB, of which other processes use so many MB. */
 static void begin_container(const char *use)
 {
     begin_groups("0::/\n");
