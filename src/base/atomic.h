@@ -134,6 +134,17 @@ static inline uint64_t owned_get(const uint64_t *word)
  * that cuts the owner off finds them. Other threads read it by owned_load. */
 #define owned_load(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
 #define owned_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+/* For another thread that changes such a word after agreement with the owner (thread/idle.h). */
+#define owned_acquire(p) (ATOMIC_POINT(), __atomic_load_n((p), __ATOMIC_ACQUIRE))
+#define owned_swap(p, v) (ATOMIC_RMW_POINT(), __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL))
+#define owned_cas(p, expected, v)                                                                                      \
+    (ATOMIC_RMW_POINT(), __atomic_compare_exchange_n((p), (expected), (v), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+/* The owner's read of a word that others may change, where an instruction more would cost too much. */
+#if TSLAB_SIM || TSLAB_TSAN
+#define owned_compare(p, v) (__atomic_load_n((p), __ATOMIC_RELAXED) == (v))
+#else
+#define owned_compare(p, v) (*(p) == (v)) /* compilers read no atomic in a comparison */
+#endif
 /* For a word that an owned_store behind it makes known. */
 #define owned_write(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 

@@ -7,6 +7,7 @@
 #include "malloc/current_thread.h"
 #include "malloc/object.h"
 #include "space/live_bits.h"
+#include "thread/idle.h"
 
 /* Looks at the slots in a magazine: each starts where a slot starts, is in no bitmap, and is there once. */
 static noinline void check_magazine(unsigned class, void *const *places, unsigned slots)
@@ -63,6 +64,9 @@ void exit_check(void)
     if (GUARDED) {
         check_seals();
     } else if (lock_try(&thread->gate.lock)) { /* fails if a signal has interrupted a slow operation of the thread */
+        if (thread->gate.is_barred) {
+            idle_unbar(&thread->heap);
+        }
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
             const struct magazine *const m = &thread->heap.front.magazine[c];
             check_magazine(c, magazine_places(m), magazine_slots(m));

@@ -18,14 +18,21 @@
 struct gate {
     struct lock lock;
     bool is_inside;   /* the owner has the lock (a fork does not set it); private to the owner */
+    bool is_barred;   /* the keeper has put bars into magazines (idle.h), or taken slots. With the lock */
     atomic_u32 noted; /* the run of the single give that is under way, or of the last one; 0: none yet */
 };
+
+/* Makes the owner's magazines whole, if the keeper took something of them (idle.h). */
+void gate_unbar(struct gate *gate);
 
 static inline void gate_lock(struct gate *gate)
 {
     lock_acquire(&gate->lock);
     invariant(!gate->is_inside);
     gate->is_inside = true;
+    if (unlikely(gate->is_barred)) {
+        gate_unbar(gate);
+    }
 }
 
 static inline void gate_unlock(struct gate *gate)

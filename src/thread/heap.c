@@ -228,7 +228,7 @@ void heap_set_idle(struct heap *heap, bool idle)
     }
 }
 
-static void change_budget(struct heap *heap, unsigned class, unsigned before, unsigned now)
+void heap_change_budget(struct heap *heap, unsigned class, unsigned before, unsigned now)
 {
     heap_set_idle(heap, false);
     if (before != now) {
@@ -239,11 +239,10 @@ static void change_budget(struct heap *heap, unsigned class, unsigned before, un
     }
 }
 
-/* The magazine has other slots than before, and not only by pops and pushes. */
-static void set_magazine(struct heap *heap, unsigned class, void **places, unsigned limit, unsigned slots)
+void heap_set_magazine(struct heap *heap, unsigned class, void **places, unsigned limit, unsigned slots)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    change_budget(heap, class, m->limit, limit);
+    heap_change_budget(heap, class, m->limit, limit);
     magazine_set(m, places, limit, slots);
     owned_set(&heap_class_of(heap, class)->fresh, UINT64_MAX);
 }
@@ -256,7 +255,7 @@ void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty)
     }
     const unsigned most = (unsigned)min_size(empty->length, magazine_limit_most(class));
     const unsigned limit = budget_slots(heap, class, heap->front.magazine[class].limit, most);
-    set_magazine(heap, class, tray_places(empty), (unsigned)min_size(limit, most), 0);
+    heap_set_magazine(heap, class, tray_places(empty), (unsigned)min_size(limit, most), 0);
 }
 
 void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
@@ -274,14 +273,14 @@ void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
         return;
     }
     if (limit <= old->length && !(is_first_tray(heap, class, old) && n == limit)) {
-        set_magazine(heap, class, places, limit, n);
+        heap_set_magazine(heap, class, places, limit, n);
         return;
     }
     invariant(n <= limit && old->length >= m->limit);
     struct tray *const longer = tray_take(limit);
     if (longer != NULL) {
         memcpy(tray_places(longer), places, (1 + (size_t)n) * sizeof *places);
-        set_magazine(heap, class, tray_places(longer), limit, n);
+        heap_set_magazine(heap, class, tray_places(longer), limit, n);
         if (!is_first_tray(heap, class, old)) {
             tray_put(old);
         }
@@ -301,7 +300,7 @@ void heap_lengthen_outbox(struct heap *heap, unsigned class)
         if (hc->outbox != NULL) {
             tray_put(tray_of(hc->outbox));
         }
-        change_budget(heap, class, before, longer);
+        heap_change_budget(heap, class, before, longer);
         hc->outbox = tray_places(tray);
         hc->outbox_limit = longer;
     }
@@ -315,8 +314,8 @@ void heap_load(struct heap *heap, unsigned class, struct tray *tray)
     invariant(magazine_slots(m) == 0 && tray->count != 0);
     struct tray *const old = m->limit == 0 ? NULL : tray_of(magazine_places(m));
     const unsigned limit = budget_slots(heap, class, m->limit, (unsigned)min_size(tray->length, most));
-    set_magazine(heap, class, tray_places(tray), (unsigned)min_size(max_size(limit, tray->count), tray->length),
-                 tray->count);
+    heap_set_magazine(heap, class, tray_places(tray), (unsigned)min_size(max_size(limit, tray->count), tray->length),
+                      tray->count);
     counter_sub(&hc->slots_removed, tray->count);
     if (old == NULL || is_first_tray(heap, class, old)) {
         return;
@@ -388,8 +387,8 @@ static void put_trays(struct heap *heap, unsigned class)
         tray_put(tray_of(hc->outbox));
         hc->outbox = NULL;
     }
-    set_magazine(heap, class, magazine_none, 0, 0);
-    change_budget(heap, class, hc->outbox_limit, 0);
+    heap_set_magazine(heap, class, magazine_none, 0, 0);
+    heap_change_budget(heap, class, hc->outbox_limit, 0);
     hc->outbox_limit = 0;
     hc->refill_quarters = 0;
 }
@@ -422,8 +421,7 @@ static void count_flush(struct heap_class *hc, uint64_t slots)
     counter_add(&hc->counters.flushed, slots);
 }
 
-/* Flushes slots of one array, which all are of the process or of the heap's epoch. */
-static void flush(struct heap *heap, unsigned class, void *const *slots, uint32_t n)
+void heap_flush_slots(struct heap *heap, unsigned class, void *const *slots, uint32_t n)
 {
     invariant(n != 0 && n <= TRAY_MOST && class != CLASS_NONE && class < CLASS_LIMIT);
     heap_count_out(heap, slot_of(slots[0], class).slab, class, -(int)n);
@@ -432,12 +430,12 @@ static void flush(struct heap *heap, unsigned class, void *const *slots, uint32_
     exchange_drain(class);
 }
 
-static void flush_kept(struct heap *heap, unsigned class)
+void heap_flush_kept(struct heap *heap, unsigned class)
 {
     struct heap_class *const hc = heap_class_of(heap, class);
     const uint32_t slots = counter_get(&hc->kept_slots);
     if (slots != 0) {
-        flush(heap, class, tray_places(hc->kept) + 1, slots);
+        heap_flush_slots(heap, class, tray_places(hc->kept) + 1, slots);
         counter_set(&hc->kept_slots, 0);
         exchange_unkeep(class, hc->kept);
     }
@@ -448,12 +446,12 @@ void heap_flush_magazine(struct heap *heap, unsigned class)
     const struct magazine *const m = &heap->front.magazine[class];
     const unsigned slots = magazine_slots(m);
     if (slots != 0) {
-        flush(heap, class, magazine_places(m) + 1, slots);
-        set_magazine(heap, class, magazine_places(m), m->limit, 0);
+        heap_flush_slots(heap, class, magazine_places(m) + 1, slots);
+        heap_set_magazine(heap, class, magazine_places(m), m->limit, 0);
         counter_add(&heap_class_of(heap, class)->slots_removed, slots);
     }
     if (exchange_is_draining(class)) {
-        flush_kept(heap, class);
+        heap_flush_kept(heap, class);
     }
 }
 
@@ -463,7 +461,7 @@ void heap_flush_outbox(struct heap *heap, unsigned class)
     const uint32_t slots = counter_get(&hc->outbox_slots);
     invariant(slots <= hc->outbox_limit);
     if (slots != 0) {
-        flush(heap, class, hc->outbox + 1, slots);
+        heap_flush_slots(heap, class, hc->outbox + 1, slots);
         counter_set(&hc->outbox_slots, 0);
     }
 }
@@ -490,7 +488,7 @@ void heap_detach_slab(struct heap *heap, unsigned class)
 static void empty_class(struct heap *heap, unsigned class)
 {
     heap_flush_magazine(heap, class);
-    flush_kept(heap, class);
+    heap_flush_kept(heap, class);
     heap_flush_outbox(heap, class);
     heap_detach_slab(heap, class);
     put_trays(heap, class);
@@ -548,24 +546,6 @@ void heap_rest(struct heap *heap)
         }
     }
     invariant(heap->epoch == &epoch_process && hot_runs_units(&heap->hot) == 0);
-}
-
-bool heap_flush_idle(struct heap *heap)
-{
-    const bool is_idle = heap->operations == heap->operations_seen && option_get(OPTION_MAGAZINES) != 0;
-    invariant(heap->epoch == &epoch_process);
-    heap->operations_seen = heap->operations;
-    hot_runs_flush_idle(&heap->hot);
-    if (is_idle) {
-        heap_set_idle(heap, heap->limit_bytes != 0 && load_plain(&heap->resting_since_ms) == 0);
-        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-            if (heap_uses(heap, c)) {
-                flush_kept(heap, c);
-                heap_detach_slab(heap, c);
-            }
-        }
-    }
-    return hot_runs_units(&heap->hot) != 0;
 }
 
 noinline void heap_empty_unused(struct heap *heap)

@@ -94,6 +94,9 @@ struct heap_class {
     uint64_t handed_out;      /* slots that the magazine had handed out when its count was placed last. Owned */
     uint32_t changes;         /* samples.changes at that time (sampling.h) */
     bool ends_in_sample;      /* the object at the end of the count is sampled */
+    uint32_t bar;             /* the place of a bar, above 0 (idle.h); 0: none */
+    uint32_t taken_below;     /* slots that were taken: the magazine's places begin so many further than its tray's */
+    void *barred;             /* the slot that was in the bar's place */
     atomic_u64 slots_removed; /* slots that slow paths took out of the magazine, less those that they put in */
     uint64_t idle_operations; /* allocations and frees at the last look */
     struct class_counters counters;
@@ -127,7 +130,11 @@ struct heap {
     struct epoch *epoch;
     uint32_t affinity;
     uint32_t operations;         /* the number of slow operations */
-    uint32_t operations_seen;    /* that number when heap_flush_idle looked last */
+    uint32_t operations_seen;    /* that number when idle_look or heap_weight looked last, */
+    uint64_t handed_out_seen;    /* and what the magazines had handed out */
+    uint64_t busy_ms;            /* when the keeper last saw that the holder does something */
+    uint64_t barred_ms;          /* when the keeper put bars into magazines; 0: there are none */
+    bool is_spare;               /* the keeper has taken what it can */
     uint64_t looked_ms;          /* the time of the last look */
     size_t fetched_bytes;        /* taken from slabs of the process since the last count (heap_count_out), */
     ptrdiff_t out_bytes;         /* and less what went back */
@@ -195,7 +202,8 @@ always_inline bool heap_is_fresh(const struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
     const uint64_t handed_out = heap_handed_out(heap, class);
-    return handed_out != 0 && handed_out + magazine_slots(m) == heap_class_of(heap, class)->fresh;
+    const uint64_t sum = handed_out + magazine_slots(m); /* a lower limit is read before what was written before it */
+    return handed_out != 0 && sum == owned_get(&heap_class_of(heap, class)->fresh);
 }
 
 /* Whether the heap ever had or counted anything of the class. If not, its record reads as zero. Any thread. */
@@ -266,6 +274,18 @@ void heap_replace_kept(struct heap *heap, unsigned class, struct tray *empty);
  * the gate. */
 void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty);
 
+/* Gives slots of one array back to their slabs. All are of the process, or of the heap's epoch. In the gate. */
+void heap_flush_slots(struct heap *heap, unsigned class, void *const *slots, uint32_t n);
+
+/* Gives back the kept tray of a class. In the gate. */
+void heap_flush_kept(struct heap *heap, unsigned class);
+
+/* The limit of a class changes in the budget of all caches. In the gate. */
+void heap_change_budget(struct heap *heap, unsigned class, unsigned before, unsigned now);
+
+/* The magazine has other places and slots than before, and not only by pops and pushes. In the gate. */
+void heap_set_magazine(struct heap *heap, unsigned class, void **places, unsigned limit, unsigned slots);
+
 /* Gives back what the magazine of a class has. In the gate. */
 void heap_flush_magazine(struct heap *heap, unsigned class);
 
@@ -288,11 +308,6 @@ void heap_set_idle(struct heap *heap, bool idle);
 
 /* Gives back the classes that were not used between two calls. In the gate. */
 void heap_empty_unused(struct heap *heap);
-
-/* For another thread than the holder: gives back what it can of a heap that had no slow operation since the last such
- * look, which is all but magazines and outboxes. Returns whether the heap still has some of that. With the lock of the
- * holder's gate. */
-bool heap_flush_idle(struct heap *heap);
 
 /* Gives back everything that the heap caches and detaches its slabs. In a gate: that of the
  * holder, or of a thread that has claimed the hold. */

@@ -12,6 +12,7 @@
 #include "space/limit.h"
 #include "space/reclaim.h"
 #include "thread/exchange.h"
+#include "thread/idle.h"
 #include "thread/resting.h"
 #include "thread/thread.h"
 
@@ -34,7 +35,8 @@ static struct thread *look_at_heaps(struct thread *thread, bool *left)
     for (unsigned i = 0; thread != NULL && i < HEAPS_AT_ONCE; thread = thread->made_before, i++) {
         invariant(thread->heap.epoch == &epoch_process);
         if (lock_try(&thread->gate.lock)) {
-            *left |= heap_flush_idle(&thread->heap);
+            *left |= idle_look(&thread->heap);
+            keeper.waits |= idle_may_take(&thread->heap);
             lock_release(&thread->gate.lock);
         }
     }
@@ -93,6 +95,7 @@ bool keeper_look(bool sweeps)
     struct thread *thread = load_acquire(&registry.made);
     invariant(!lock_is_held(&keeper.lock) || os_has_threads());
     counter_add(&keeper.looks, 1);
+    keeper.waits = false;
     while (thread != NULL && !is_to_end()) {
         lock_acquire(&keeper.lock);
         thread = look_at_heaps(thread, &left);
@@ -168,14 +171,15 @@ void *keeper_run(void *unused)
     }
     trace_from_keeper();
     while (nap_and_report()) {
+        const bool waited = keeper.waits;
         bool left = keeper_look(false);
-        if (load_seq_cst(&reclaim_waits) != RECLAIM_NAPS) {
-            swept = false;
-        } else if (!left && !swept) {
+        const bool is_wanted = load_seq_cst(&reclaim_waits) != RECLAIM_NAPS;
+        swept = swept && !is_wanted && keeper.waits == waited;
+        if (!is_wanted && !left && !swept) {
             left = keeper_look(true);
             swept = true;
         }
-        if (!left && sleep_until_woken()) {
+        if (!left && !keeper.waits && sleep_until_woken()) {
             swept = false;
         }
     }

@@ -28,6 +28,7 @@ struct keeper {
     atomic_u32 is_asked_to_end; /* it naps on this word */
     atomic_u32 thread;          /* its number */
     atomic_u64 looks;           /* since the start of the process */
+    bool waits;                 /* until threads have done nothing for so long that it takes slots of theirs */
 };
 
 extern struct keeper keeper;

@@ -31,7 +31,8 @@ struct magazine {
         uint8_t count_bytes[4];
     };
     uint32_t tag;   /* the tag of the slots that it accepts. It changes only while it is empty */
-    uint32_t limit; /* the most slots that it takes, at most the length of its tray; 0: it has no tray. Owned */
+    uint32_t limit; /* the most slots that it takes, at most the length of its tray; 0: it has no tray. Owned, but that
+                       the keeper may lower it (idle.h) */
 };
 
 enum {
@@ -51,7 +52,7 @@ extern void *magazine_none[1];
 /* The places of the magazine's tray, from number 0 on. */
 always_inline void **magazine_places(const struct magazine *m)
 {
-    return m->end - m->limit;
+    return owned_load(&m->end) - __atomic_load_n(&m->limit, __ATOMIC_ACQUIRE);
 }
 
 always_inline unsigned magazine_slots(const struct magazine *m)
@@ -82,7 +83,7 @@ always_inline void magazine_reset(struct magazine *m)
 /* Whether p is the slot that came in last. */
 always_inline bool magazine_has_last(const struct magazine *m, const void *p)
 {
-    return *m->top == p;
+    return owned_compare(m->top, p);
 }
 
 /* The slots that were handed out, modulo 2^32. The fast path steps beyond the end of a count for a moment. */
@@ -141,7 +142,7 @@ static inline void magazine_count(struct magazine *m, uint32_t handed_out)
 always_inline void *magazine_pop(struct magazine *m)
 {
     void **const top = m->top;
-    void *const p = *top;
+    void *const p = owned_load(top);
     if (likely(p != NULL)) {
         if (unlikely(owned_count(&m->count))) {
             return NULL;
@@ -155,7 +156,7 @@ always_inline void *magazine_pop(struct magazine *m)
 always_inline void *magazine_take(struct magazine *m)
 {
     void **const top = m->top;
-    void *const p = *top;
+    void *const p = owned_load(top);
     if (p != NULL) {
         owned_store(&m->top, top - 1);
         magazine_count(m, 1);

@@ -79,7 +79,9 @@ void overflow_free(struct heap *heap, unsigned class, void *p)
         return;
     }
     gate_lock(heap->gate);
-    make_room(heap, class);
+    if (magazine_is_full(&heap->front.magazine[class])) {
+        make_room(heap, class);
+    }
     magazine_push(&heap->front.magazine[class], p);
     upkeep_and_unlock(heap);
 }

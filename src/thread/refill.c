@@ -197,15 +197,18 @@ static bool load_exchanged(struct heap *heap, unsigned class)
     return full != NULL;
 }
 
-/* The magazine is empty. In the gate. */
+/* The magazine is empty, but for what a bar had hidden. In the gate. */
 static void *refill(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    invariant(heap->gate->is_inside && (magazine_slots(m) == 0 || option_get(OPTION_MAGAZINES) == 0));
+    invariant(heap->gate->is_inside);
     heap_use(heap, class);
     struct heap_class *const hc = heap_class_of(heap, class);
     if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
         return load_plain(&hc->claimed) != 0 || claim_word(heap, class) ? refill_hand_out(heap, class) : NULL;
+    }
+    if (magazine_slots(m) != 0) {
+        return magazine_take(m);
     }
     const bool is_full = heap_load_kept(heap, class) || load_exchanged(heap, class) || refill_from_slab(heap, class);
     return is_full ? magazine_take(m) : NULL;

@@ -133,8 +133,16 @@ static void visit_class(const struct heap *heap, unsigned class, verify_visit *v
     const struct magazine *m = &heap->front.magazine[class];
     const unsigned limit = m->limit;
     invariant(heap_uses(heap, class) || ((limit | hc->outbox_limit) == 0 && hc->slab == NULL));
-    invariant(magazine_slots(m) <= limit && (limit == 0 || limit <= tray_of(magazine_places(m))->length));
-    visit_places(magazine_places(m), magazine_slots(m), class, visit);
+    void **const places = magazine_places(m), **const tray = places - hc->taken_below;
+    const uint64_t slots = magazine_slots(m);
+    invariant(slots <= limit && (limit == 0 || limit + hc->taken_below <= tray_of(tray)->length));
+    if (hc->bar != 0 && hc->bar <= slots && places[hc->bar] == NULL) { /* a bar is in the place of a slot */
+        visit_places(places, hc->bar - 1, class, visit);
+        visit(hc->barred, class);
+        visit_places(places + hc->bar, slots - hc->bar, class, visit);
+    } else {
+        visit_places(places, slots, class, visit);
+    }
     const uint32_t kept = counter_get(&hc->kept_slots);
     invariant(kept == 0 || visit_trays(hc->kept, class, visit) == kept);
     invariant(counter_get(&hc->outbox_slots) <= hc->outbox_limit);

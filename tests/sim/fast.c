@@ -13,6 +13,15 @@ void sim_point(void);
 #undef owned_store
 #define owned_store(p, v) (sim_point(), __atomic_store_n((p), (v), __ATOMIC_RELEASE), sim_point())
 
+#undef owned_load
+#define owned_load(p)                                                                                                  \
+    ({                                                                                                                 \
+        sim_point();                                                                                                   \
+        const __auto_type found = __atomic_load_n((p), __ATOMIC_RELAXED);                                              \
+        sim_point();                                                                                                   \
+        found;                                                                                                         \
+    })
+
 #include "malloc/current_thread.h"
 #include "slab/chunk.h"
 #include "space/arena.h"

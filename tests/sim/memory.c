@@ -76,6 +76,7 @@ static struct {
     uint32_t run;
     uint32_t used_places, used_accesses, used_stores, used_ordered, used_things;
     uint32_t free_accesses;
+    uint32_t old_stores;            /* stores below it are seen by all threads */
     struct view views[THREADS_MAX]; /* each thread's own time is in it, too */
     int threads;
 } memory;
@@ -99,6 +100,7 @@ void memory_begin(int threads)
     memory.used_accesses = memory.used_stores = memory.used_ordered = 1; /* 0 is none */
     memory.used_things = 0;
     memory.free_accesses = 0;
+    memory.old_stores = 0;
     memset(memory.views, 0, sizeof memory.views);
     for (int t = 0; t < threads; t++) {
         memory.views[t].time[t] = 1;
@@ -155,6 +157,11 @@ void memory_alone(void)
     for (int t = 0; t < memory.threads; t++) {
         join(own_view(), &memory.views[t]);
     }
+}
+
+void memory_time_passes(void)
+{
+    memory.old_stores = memory.used_stores;
 }
 
 static struct view *view_of_thing(const void *thing)
@@ -459,7 +466,7 @@ static unsigned find_candidates(const struct place *place, uint8_t bytes, int or
                        (order != __ATOMIC_SEQ_CST || may_read(place, bytes, i)))) {
             found[n++] = candidate;
         }
-        more = i != 0 && !is_known(&stores[i]);
+        more = i >= memory.old_stores && i != 0 && !is_known(&stores[i]);
         if (more) {
             word = (word & ~widen(stores[i].bytes)) | (stores[i].before & widen(stores[i].bytes));
             i = stores[i].older;

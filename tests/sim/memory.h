@@ -24,6 +24,9 @@ void memory_end(void);
 /* The other threads are gone, and all that they did is seen: a fork's child. */
 void memory_alone(void);
 
+/* So much time passes that all stores so far are seen by all threads. Nothing is ordered by it. */
+void memory_time_passes(void);
+
 /* The running thread does with this memory what users do with objects: the rig's own accesses are not instrumented. A
  * place in each granule of the smallest class stands for all of them. */
 void memory_use(const void *start, size_t bytes);

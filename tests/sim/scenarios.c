@@ -155,6 +155,22 @@ const struct scenario scenarios[] = {
     { "keeper-fork", "fork beside a large block", { "@0 B2 f +", MAGAZINES }, { "B2 f", "+", "k B2 f" }, 2, 3 },
     { "keeper-fork", "in a purge", { "n3 b", PURGES }, { "k r", "+", "n2 b" }, 2, 3 },
     { "keeper-fork", "in a sweep", { "a2>1 a2>2 e", DIRECT }, { "k h f", "+", "f" }, 2, 3 },
+
+    /* It puts bars into magazines, and takes what is below them a look later. */
+    { "bars", "the holder comes down to it", { "@0 " TWO_FULL " = =", MAGAZINES }, { "m4 m4 m4 a4 f u", "=" }, 3, 5 },
+    { "bars-close", "puts, and takes", { "@0 " TWO_FULL " =", MAGAZINES }, { "m4 m4 u u a4", "= =" }, 3, 5 },
+    { "bars-close", "the holder goes below it, and up again", { "@0 " TWO_FULL " =", MAGAZINES }, { "m4 m4 f f", "= =" }, 3, 4 },
+    { "bars-close", "the holder is in the middle of an allocation", { "@0 " TWO_FULL, MAGAZINES }, { "m4 m4", "= = =" }, 3, 4 },
+    { "bars", "another has what was taken", { "@0 " TWO_FULL " = =", MAGAZINES }, { "m4 m4 a4 f", "=", "a4 a4 a4 f" }, 2, 3 },
+    { "bars", "beside an overflow", { "@0 " TWO_FULL " = =", MAGAZINES }, { "u f m4", "=", "a4 f" }, 2, 3 },
+    { "bars", "the holder goes on above", { "@0 " TWO_FULL " = = =", MAGAZINES }, { "m4 u m4 f f m4 a4 a4", "=" }, 3, 5 },
+    { "bars", "two look", { "@0 " TWO_FULL " =", MAGAZINES }, { "m4 m4", "= =", "=" }, 2, 3 },
+    { "bars", "beside an exit", { "@0 " TWO_FULL " = =", MAGAZINES }, { "x", "=", "a4 f x" }, 1, 3 },
+    { "bars", "the heap rests, and is taken", { "@0 " TWO_FULL " = =", MAGAZINES }, { "x < m4 a4 a4", "= =" }, 2, 3 },
+    { "bars", "beside trim", { "@0 " TWO_FULL " = =", MAGAZINES }, { "t m4", "+", "f" }, 1, 3 },
+    { "bars", "the owner forks", { "@0 " TWO_FULL " = =", MAGAZINES }, { "k m4 m4 a4 f x", "=" }, 2, 3 },
+    { "bars", "another forks", { "@0 " TWO_FULL " = =", MAGAZINES }, { "m4 m4 u", "=", "k a4 f x" }, 2, 3 },
+    { "bars", "the parent goes on", { "@0 " TWO_FULL " = =", MAGAZINES }, { "K m4 m4 f", "= =" }, 2, 4 },
     { "keeper-fork", "the parent goes on", { "@0 " EXCHANGED " +", MAGAZINES }, { "K a4 f", "+ +" }, 2, 4 },
 
     /* Frees by a thread that may not keep the slot: only where slabs have a home (sim_odd). */

@@ -18,6 +18,7 @@
 #include "space/trap.h"
 #include "system.h"
 #include "thread/exchange.h"
+#include "thread/idle.h"
 #include "thread/keeper.h"
 #include "thread/overflow.h"
 #include "thread/resting.h"
@@ -565,6 +566,19 @@ static void empty(void)
     current_thread_put(thread);
 }
 
+/* The keeper looks at heaps, and at nothing else. */
+static void look_at_heaps(void)
+{
+    lock_acquire(&keeper.lock);
+    for (struct thread *thread = load_plain(&registry.made); thread != NULL; thread = thread->made_before) {
+        if (heap_used(&thread->heap) != 0 && lock_try(&thread->gate.lock)) {
+            (void)idle_look(&thread->heap);
+            lock_release(&thread->gate.lock);
+        }
+    }
+    lock_release(&keeper.lock);
+}
+
 static void look_at_exchange(void)
 {
     struct thread *thread = current_thread_get();
@@ -755,10 +769,15 @@ static void operate(int actor, char what, int number)
     case 'e':
         empty();
         return;
+    case '=':
+        memory_time_passes();
+        look_at_heaps();
+        return;
     case '$':
         look_at_exchange();
         return;
     case '+':
+        memory_time_passes();
         (void)keeper_look(true);
         return;
     case 't':

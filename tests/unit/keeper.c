@@ -6,6 +6,7 @@
 #include "faults.h"
 
 #include "space/reclaim.h"
+#include "thread/cache_budget.h"
 #include "thread/exchange.h"
 #include "thread/keeper.h"
 #include "thread/thread.h"
@@ -299,6 +300,16 @@ IN_A_CHILD(it_takes_no_signals)
     end_other();
 }
 
+/* The slots of the fullest magazine. */
+static unsigned most_slots(const struct heap *heap)
+{
+    unsigned most = 0;
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        most = (unsigned)max_size(most, magazine_slots(&heap->front.magazine[c]));
+    }
+    return most;
+}
+
 /* A look, with a clock of the test's and no thread that looks meanwhile. */
 IN_A_CHILD(a_look_empties_idle_heaps)
 {
@@ -323,7 +334,42 @@ IN_A_CHILD(a_look_empties_idle_heaps)
     }
     clock_ms += option_get(OPTION_PURGE_DELAY_MS) + 1;
     CHECK(!keeper_look(false) && dirty() == 0);
+    CHECK(most_slots(idle) > 1 && keeper.waits);
+    for (unsigned looks = 0; looks < 3; looks++, clock_ms += 4000) {
+        (void)keeper_look(false);
+    }
+    CHECK(most_slots(idle) == 1 && !keeper.waits && cache_budget_taken() < 8 * MIB);
     end_other();
+}
+
+/* Of a magazine whose slots were never handed out, the keeper takes some. Freed ones in their place are no zeros. */
+IN_A_CHILD(what_a_look_leaves_serves_on)
+{
+    enum { HELD = 40 };
+    unsigned char *held[HELD];
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    option_values[OPTION_KEEPER] = 0;
+    for (size_t bytes = 16; bytes <= 8192; bytes *= 2) {
+        for (unsigned i = 0; i < HELD; i++) {
+            held[i] = memset(keep(tslab_malloc(bytes)), 1, bytes);
+        }
+        for (unsigned looks = 0; looks < 3; looks++, clock_ms += 4000) {
+            (void)keeper_look(false);
+        }
+        CHECK(most_slots(&front_current->thread->heap) <= 1);
+        for (unsigned i = 0; i < HELD; i++) {
+            tslab_free(held[i]);
+            held[i] = keep(tslab_calloc(1, bytes));
+            for (size_t byte = 0; byte < bytes; byte++) {
+                CHECK(held[i][byte] == 0);
+            }
+            memset(held[i], 1, bytes);
+        }
+        for (unsigned i = 0; i < HELD; i++) {
+            tslab_free(held[i]);
+        }
+    }
 }
 
 /* A heap that is used between two looks keeps what it has. */

@@ -1,2 +1,2 @@
-# thread/heap.c: the keeper takes the slots of a magazine, too, which its holder uses without the gate. Groups: keeper
-/^bool heap_flush_idle/,/^}/s/^                flush_kept(heap, c);/                heap_flush_magazine(heap, c);\n                flush_kept(heap, c);/
+# thread/idle.c: the keeper takes all slots of a magazine, which its holder uses without the gate. Groups: keeper bars
+/^bool idle_look/,/^}/s/^            heap_flush_kept(heap, c);/            heap_flush_magazine(heap, c);\n            heap_flush_kept(heap, c);/
