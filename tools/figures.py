@@ -9,6 +9,7 @@ usage: figures.py            writes them
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LISTS = "src/common/figures.h"
@@ -71,10 +72,11 @@ def markdown(name, found):
 
 def python(found):
     text = HEAD
-    for name in ("TOTAL_FIGURES", "PROCESS_FIGURES", "CLASS_COUNTED", "CLASS_FIGURES", "LABEL_FIGURES", "LABEL_LIMIT_FIGURES"):
+    for name in ("TOTAL_FIGURES", "PROCESS_FIGURES", "CLASS_COUNTED", "LABEL_FIGURES", "LABEL_LIMIT_FIGURES"):
         text += f"\n{name} = (\n"
         text += "".join(f'    ("{row[0]}", "{UNITS[row[1]]}", "{KINDS[row[2]]}", "{row[3]}"),\n' for row in found[name]) + ")\n"
-    return text + "\nACCOUNTS = (\n" + "".join(f'    "{row[0]}",\n' for row in found["ACCOUNT_FIGURES"]) + ")\n"
+    accounts = textwrap.fill(" ".join(row[0] for row in found["ACCOUNT_FIGURES"]), 114, initial_indent="    ", subsequent_indent="    ")
+    return f'{text}\nACCOUNTS = """\n{accounts}\n""".split()\n'
 
 
 def written(found):

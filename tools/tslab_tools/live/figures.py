@@ -81,43 +81,6 @@ CLASS_COUNTED = (
     ("slab_bytes", "bytes", "gauge", "all slabs of the class"),
 )
 
-CLASS_FIGURES = (
-    ("size", "bytes", "gauge", "of a slot"),
-    ("allocations", "count", "counter", "objects allocated"),
-    ("frees", "count", "counter", "objects freed"),
-    ("slabs_new", "count", "counter", "slabs taken from the depot"),
-    ("slabs_recycled", "count", "counter", "slabs that emptied and are back in the depot"),
-    ("slabs_drained", "count", "counter", "of these, slabs of epochs that emptied only after the close"),
-    ("slabs_attached", "count", "counter", "partly used slabs that a heap attached"),
-    ("refills", "count", "counter", "times that a batch of slots came from a slab"),
-    ("refilled", "count", "counter", "slots in these batches"),
-    ("flushes", "count", "counter", "times that slots of a magazine or an outbox were given back to slabs"),
-    ("flushed", "count", "counter", "slots given back by flushes"),
-    ("exchanged", "count", "counter", "full trays handed to the exchange"),
-    ("from_exchange", "count", "counter", "full trays taken from the exchange"),
-    ("remote_frees", "count", "counter", "slots freed that the freeing thread may not keep"),
-    ("harvests", "count", "counter", "revisit queues that the holder of a list lock worked off"),
-    ("queue_longest", "count", "gauge", "the most slabs that were on one revisit queue"),
-    ("queue_length", "count", "gauge", "slabs that wait on revisit queues"),
-    ("misses", "count", "counter", "allocations and frees that the magazines alone did not serve"),
-    ("slow_paths", "count", "counter", "refills, flushes and trays handed to the exchange, together"),
-    ("live", "count", "gauge", "objects, allocated and not freed"),
-    ("cached_bytes", "bytes", "gauge", "free slots in caches of threads"),
-    ("slab_bytes", "bytes", "gauge", "all slabs of the class"),
-    ("slabs_net", "count", "gauge", "slabs that there are"),
-    ("slabs_full", "count", "gauge", "slabs without a free slot. A slot is used if an object or a cache has it"),
-    ("slabs_partial", "count", "gauge", "slabs with free and used slots"),
-    ("slabs_empty", "count", "gauge", "slabs without a used slot: a thread holds them"),
-    ("free_bytes", "bytes", "gauge", "free slots of the slabs"),
-    ("tail_bytes", "bytes", "gauge", "behind the last slots of the slabs"),
-    ("untouched_bytes", "bytes", "gauge", "of free_bytes and tail_bytes, known to have no pages"),
-    ("pages", "count", "gauge", "the system's pages of all slabs"),
-    ("pages_free", "count", "gauge", "pages without a used slot"),
-    ("pages_kept_1", "count", "gauge", "pages that have a free slot and at most one used one: few objects keep them"),
-    ("pages_kept_2", "count", "gauge", "pages that have a free slot and at most two used ones"),
-    ("pages_kept_4", "count", "gauge", "pages that have a free slot and at most four used ones"),
-)
-
 LABEL_FIGURES = (
     ("labels", "count", "gauge", "1. In JSON, an entry behind the first 20 sums up all other labels: its label is empty, and this is how many they are at least"),
     ("epochs", "count", "gauge", "epochs that are open, closing or draining"),
@@ -139,36 +102,9 @@ LABEL_LIMIT_FIGURES = (
     ("refusals", "count", "counter", "allocations that failed because of the limit"),
 )
 
-ACCOUNTS = (
-    "live_slots",
-    "live_chunks",
-    "live_large",
-    "magazines",
-    "outboxes",
-    "exchange",
-    "claimed",
-    "partial_slabs",
-    "attached_slabs",
-    "slab_tails",
-    "dead_in_chunks",
-    "unfilled_chunks",
-    "warm_chunks",
-    "large_tails",
-    "hot_runs",
-    "trapped_runs",
-    "dirty_runs",
-    "stuck_runs",
-    "clean_runs",
-    "moving_runs",
-    "unopened_units",
-    "tag_table",
-    "run_table",
-    "revisit_table",
-    "code_table",
-    "check_table",
-    "tray_records",
-    "thread_records",
-    "heap_records",
-    "epoch_records",
-    "unused_records",
-)
+ACCOUNTS = """
+    live_slots live_chunks live_large magazines outboxes exchange claimed partial_slabs attached_slabs slab_tails
+    dead_in_chunks unfilled_chunks warm_chunks large_tails hot_runs trapped_runs dirty_runs stuck_runs clean_runs
+    moving_runs unopened_units tag_table run_table revisit_table code_table check_table tray_records
+    thread_records heap_records epoch_records unused_records
+""".split()
