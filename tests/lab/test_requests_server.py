@@ -1,4 +1,4 @@
-"""The request server and the program of the scattered survivors, by themselves. usage: test_server.py self.library"""
+"""The request server and the scattered survivors, by themselves. usage: test_server.py self.library"""
 
 import http.client
 import json
@@ -8,7 +8,7 @@ import threading
 from lab_test import LabTest, main
 from tslab_lab.base import processes
 from tslab_lab.estimates.histogram import Histogram, bucket_of
-from tslab_lab.request_server import driver
+from tslab_lab.request_server import driver, scattered
 
 TIMEOUT = 60
 SESSIONS = 50
@@ -118,10 +118,10 @@ class Server(ServerTest):
 
 
 class Scattered(ServerTest):
-    SMALL = driver.Scattered(requests=30, objects=800, survivors=120, idle_ms=1)
-
     def test_what_it_counts(self):
-        found = json.loads(self.run_program(*self.SMALL.argv(epochs=False)).stdout)
+        small = {"requests": 30, "objects": 800, "every": 200, "settle_ms": 1}
+        told = json.loads(self.run_program(*scattered.argv(small, False)).stdout)
+        found = scattered.record_of(told, small)
         self.assertEqual((found["objects"], found["survivors"]), (24_000, 120))
         self.assertAlmostEqual(found["bytes"] / found["objects"], 264, delta=5)
         self.assertAlmostEqual(found["survivor_bytes"] / 120, 264, delta=60)

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tslab_lab.base import processes
+from tslab_lab.base import places, processes
 
 COMMON = Path(__file__).with_name("c")  # headers that programs of several folders share
 
@@ -31,10 +31,10 @@ def build(
     inputs: Iterable[Path | str] = (),
     hint: str = "",
 ) -> None:
-    """Makes `target` of `sources`. `inputs`: whatever else it depends on (headers, archives). `hint` is added to the
-    error when it does not compile. A build that fails or is interrupted leaves the old program or none."""
-    argv = [*compiler(), f"-I{COMMON}", *flags, *map(str, sources)]
-    folders = {COMMON, *(Path(source).parent for source in sources)}
+    """Makes `target` of `sources`. `inputs`: whatever else it depends on but headers. `hint` is added to the error when it
+    does not compile. A build that fails or is interrupted leaves the old program or none."""
+    argv = [*compiler(), f"-I{COMMON}", *(f"-I{folder}" for folder in places.HEADERS), *flags, *map(str, sources)]
+    folders = {COMMON, *(Path(source).parent for source in sources), *(folder / "tslab" for folder in places.HEADERS)}
     every = {*sources, *inputs, *(header for folder in folders for header in folder.glob("*.h"))}
     key = _hash([*argv, *libraries], every)
     stamp = target.with_name(target.name + ".made-of")

@@ -18,4 +18,4 @@ def shown(path: Path | str) -> str:
 ROOT = drop_in.CHECKOUT
 # The programs that are measured. Two checkouts never share them.
 BUILT = ROOT / "build/lab" if ROOT else cache.root() / "programs"
-HEADERS = [f"-I{ROOT / 'include'}"] if ROOT else []  # installed ones are found without being told
+HEADERS = [ROOT / "include"] if ROOT else []  # installed ones are found without being told

@@ -16,6 +16,7 @@ from tslab_tools.failure import Failure as Failure
 
 TIMEOUT_SECONDS = 100
 STDERR_LINES = 8
+PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 
 # These change the behaviour of a libc, a Python or a loader; the figures would not be those of the plain program.
 _FOREIGN = re.compile(r"^(LD_|MALLOC_|GLIBC_TUNABLES$|PYTHON|TSLAB_LIBRARY$)")
@@ -155,6 +156,14 @@ def _kib_in(lines: Iterable[str], key: str, pid: int) -> int:
         if line.startswith(key):
             return int(line.split()[1])
     raise Failure(f"/proc/{pid} tells no {key}")
+
+
+def rss_kib(pid: int) -> int:
+    """At little cost; 0: it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_KIB
+    except OSError:
+        return 0
 
 
 def spent_by(pid: int) -> dict[str, float]:

@@ -13,6 +13,7 @@ from rich.text import Text
 from tslab_lab.allocators import installed, sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Record
 from tslab_lab.demo import scenes, side_by_side
 from tslab_lab.demo.side_by_side import Act
 from tslab_lab.display import figures, layout
@@ -48,24 +49,17 @@ def run(arguments: argparse.Namespace) -> int:
     if not {SYSTEM, OURS} <= libraries.keys():
         arguments.error(f"--allocators must have {SYSTEM} and {OURS}")
     every = [scene(arguments.quick) for scene in scenes.ALL]
-    folder = measurement.folder_of(NAME, arguments)
-    ours = any(installed.is_built_here(library) for library in libraries.values())
-    marks = honesty.marks(arguments.rounds or scenes.Threads.rounds, ours, arguments.strict, arguments.quick)
-    facts = {scene.name: scenes.facts(scene) for scene in every}
-    named = installed.as_facts(scenes.titled(libraries))
-    writer = storage.Writer(folder, NAME, measurement.typed(), marks, named, facts)
+    facts: dict[str, Record] = {one.name: {"group": NAME, "title": one.title, "parameters": {}} for one in every}
+    rounds_most = arguments.rounds or scenes.Threads.rounds
+    writer = measurement.begun(NAME, arguments, rounds_most, scenes.titled(libraries), facts)
     show = Show(arguments, libraries, writer)
     with contextlib.closing(writer), family.none_left():
-        show.all(every)
-    found = storage.read(folder)
-    if not found.runs:
-        if show.interrupted:
-            raise KeyboardInterrupt
-        raise processes.Failure(f"No run was complete. The results so far are in {found.path}.")
+        interrupted = show.all(every)
+    found = measurement.read_back(writer.folder, interrupted)
     end(found, libraries[OURS], report(found))
     if arguments.markdown:
         arguments.markdown.write_text(render.markdown(report(found), arguments.markdown.absolute()), encoding="utf-8")
-    return measurement.end(found, show.interrupted)
+    return measurement.end(found, interrupted)
 
 
 class Show:
@@ -77,54 +71,46 @@ class Show:
         self._arguments, self._libraries, self._writer = arguments, libraries, writer
         self._console = layout.console()
         self._end = time.monotonic() + (arguments.seconds or math.inf)
-        self.interrupted = False
 
     def _say(self, *lines: str, style: str | None = None) -> None:
         self._console.print(*lines, sep="\n", width=min(self._console.width, layout.PAGE_WIDTH), style=style)
 
-    def all(self, every: list[scenes.Scene]) -> None:
+    def all(self, every: list[scenes.Scene]) -> bool:
+        """Returns whether the user interrupted it. A scene that cannot be shown is named, and the next ones are."""
         others, done = honesty.Others(), list[int]()
+        interrupted = False
         try:
             for scene in every:
-                done += self._scene(scene)
+                self._say("", scene.title, style="bold")
+                try:
+                    done.append(self._scene(scene))
+                    self._say(findings.sentence(storage.read(self._writer.folder), scene.name))
+                except processes.Failure as failure:
+                    self._say(f"It is left out. {failure}")
         except KeyboardInterrupt:
-            self.interrupted = True
-        self._writer.footer(min(done, default=0), not self.interrupted, others.share())
+            interrupted = True
+        self._writer.footer(min(done, default=0), not interrupted, others.share())
+        return interrupted
 
-    def _scene(self, scene: scenes.Scene) -> list[int]:
-        """Returns how many rounds were complete. One that cannot be shown is named, and the next ones are."""
+    def _scene(self, scene: scenes.Scene) -> int:
+        """Returns how many rounds were complete."""
         wanted = self._arguments.rounds or (1 if self._arguments.quick else scene.rounds)
         names = scene.names(self._libraries)
-        self._say("", scene.title, style="bold")
-        try:
-            scene.require()
-            with scene.opened({name: self._libraries[name] for name in names if name in self._libraries}) as act:
-                done = self._rounds(scene, names, wanted, act)
-        except processes.Failure as failure:
-            self._say(f"It is left out. {failure}")
-            return []
-        self._say(findings.sentence(storage.read(self._writer.folder), scene.name))
-        return [done]
-
-    def _rounds(self, scene: scenes.Scene, names: list[str], wanted: int, act: Callable[[str], Act]) -> int:
-        """Returns how many were complete."""
         failed, done = set[str](), 0
-        for number in rounds.numbers(wanted, self._end - time.monotonic()):
-            if self._arguments.strict:
-                honesty.wait_until_quiet()
-            order = [name for name in random.sample(names, len(names)) if name not in failed]
-            told: dict[str, float | None] = {}
-            with self._console.status(f"round {number} of {wanted}"):
-                for heat in scene.heats(order):
-                    told |= self._heat(scene, number, heat, act)
-            failed |= set(order) - told.keys()
-            each = [
-                f"{name} {'ended' if told[name] is None else three_digits(told[name] or 0)}"
-                for name in names
-                if name in told
-            ]
-            self._say(f"  round {number} of {wanted}: {'; '.join(each)}", style="dim")
-            done = number
+        with scene.opened({name: self._libraries[name] for name in names if name in self._libraries}) as act:
+            for number in rounds.numbers(wanted, self._end - time.monotonic()):
+                if self._arguments.strict:
+                    honesty.wait_until_quiet()
+                order = [name for name in random.sample(names, len(names)) if name not in failed]
+                told: dict[str, float | None] = {}
+                with self._console.status(f"round {number} of {wanted}"):
+                    for heat in scene.heats(order):
+                        told |= self._heat(scene, number, heat, act)
+                failed |= set(order) - told.keys()
+                known = {name: told[name] for name in names if name in told}
+                each = (f"{name} {'ended' if one is None else three_digits(one)}" for name, one in known.items())
+                self._say(f"  round {number} of {wanted}: {'; '.join(each)}", style="dim")
+                done = number
         return done
 
     def _heat(
@@ -134,14 +120,12 @@ class Show:
         others, found = honesty.Others(), dict[str, float | None]()
         curves, ends = side_by_side.run({name: act(name) for name in heat})
         share = {"others_share": round(others.share(), 3)}
-        for name in heat:
-            try:
-                told = scene.figures(ends[name])
-            except processes.Failure as failure:
-                self._writer.failure(scene.name, name, number, failure)
+        for name, told in ends.items():
+            if isinstance(told, processes.Failure):
+                self._writer.failure(scene.name, name, number, told)
                 continue
-            points = side_by_side.until_rest(curves[name], told.get("rss_kib", 0))
             if scene.together:
+                points = side_by_side.until_rest(curves[name], told.get("rss_kib", 0))
                 self._writer.series(scene.name, name, number, dict(zip(("t_ms", "rss_kb"), map(list, zip(*points)))))
             self._writer.run(scene.name, name, number, told | share)
             found[name] = findings.main(scene.name, told)
@@ -177,7 +161,7 @@ def report(found: Results) -> Report:
         full.append(table)
         body += [f"## {title}", words, table.markdown()]
         lines = series.of(found.series, case)
-        figure = next((one for one in findings.figures(found) if one.kind.scene == case and one.kind.main), None)
+        figure = findings.main_figure(found, case)
         if lines:
             panels[facts["title"].partition(":")[0]] = {
                 name: runs[-1:] for name, runs in lines.items()

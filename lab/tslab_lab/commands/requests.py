@@ -17,11 +17,12 @@ from tslab_lab.measure import measurement
 from tslab_lab.memory import series
 from tslab_lab.report import plots, render, tables
 from tslab_lab.report.render import Picture, Report
-from tslab_lab.request_server import driver, figures
+from tslab_lab.request_server import driver, figures, scattered
 from tslab_lab.request_server.figures import CLIENT, CPU, SCATTERED, SERVER, WALL
 from tslab_lab.results import latencies, standings
 from tslab_lab.results.measures import Figure
 from tslab_lab.results.storage import Results
+from tslab_lab.workloads.catalogue import SETTLE
 
 NAME = "requests"
 HELP = "a real HTTP server under load, on every epoch policy and allocator"
@@ -107,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         variants.build((variants.DEFERRED,), False)
     libraries = sides.here(arguments.allocators, arguments.library)
     load = load_of(arguments)
-    scattered = driver.Scattered(requests=40, survivors=320, idle_ms=100) if arguments.quick else driver.Scattered()
+    work = scattered.WORK | ({"requests": 40, SETTLE: 100} if arguments.quick else {})
     driver.prepare()
     environments = environments_of(libraries, arguments)
     server = [name for name in libraries if name != OURS]
@@ -118,9 +119,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     def measure(case: str, name: str) -> Figures:
         if case == SCATTERED:
-            return scattered.run(
-                environments[allocator_of(name)], f"scattered survivors on {name}", name == WITH_EPOCHS
-            )
+            argv, who = scattered.argv(work, name == WITH_EPOCHS), f"scattered survivors on {name}"
+            return scattered.record_of(processes.figures(argv, environments[allocator_of(name)], who), work)
         allocator, _, policy = name.partition(" ")
         own = {"TSLAB_EPOCH_POLICY": "per-request" if policy == INSIDE else policy} if policy else {}
         sessions = INSIDE if policy == INSIDE else "paused"
@@ -130,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
 
     titles = {SERVER: DESCRIPTION, SCATTERED: "many requests are alive together and end; a few of their objects stay"}
-    parameters = {SERVER: dataclasses.asdict(load), SCATTERED: dataclasses.asdict(scattered)}
+    parameters = {SERVER: dataclasses.asdict(load), SCATTERED: work | {"idle_ms": work[SETTLE]}}
     facts: dict[str, Record] = {
         case: {"group": NAME, "title": titles[case], "parameters": parameters[case]} for case in plan
     }
@@ -159,8 +159,8 @@ def environments_of(
     }
     for environment in found.values():
         environment.pop("TSLAB_EPOCH_POLICY", None)
-    least = driver.Scattered(requests=1, objects=8, survivors=1, idle_ms=0).argv(epochs=True)
-    if OURS in found and SCATTERED in arguments.scenarios and not processes.ends_well(least, found[OURS]):
+    least = OURS in found and SCATTERED in arguments.scenarios and scattered.argv(scattered.LEAST, True)
+    if least and not processes.ends_well(least, found[OURS]):
         raise processes.Failure(
             f"{libraries[OURS].path} has no epochs: build it anew by `make build`, or say --preset study."
         )
@@ -172,7 +172,7 @@ def is_ours(name: str) -> bool:
 
 
 def report(found: Results) -> Report:
-    server, scattered = figures.rows_of(found)
+    server, survivors = figures.rows_of(found)
     parameters = {case: facts["parameters"] for case, facts in found.header["cases"].items()}
     body: list[Part] = []
     full: list[Table] = []
@@ -196,12 +196,12 @@ def report(found: Results) -> Report:
         )
         told = "RSS of the server over time (medians of the rounds)"
         pictures.append(Picture("rss", told, told, lambda: plots.series(lines)))
-    if scattered:
-        table = scattered_table(scattered)
+    if survivors:
+        table = scattered_table(survivors)
         full.append(table)
         body += ["## Scattered survivors", table]
-        answer += scattered_answer(scattered)
-        notes += scattered_notes(scattered, parameters[SCATTERED]["idle_ms"])
+        answer += scattered_answer(survivors)
+        notes += scattered_notes(survivors, parameters[SCATTERED]["idle_ms"])
     return Report(
         title="A request server: tslab's policies against other allocators",
         answer=answer, pictures=pictures, body=body, full=full, notes=[*notes, *measurement.remarks(found)], leading=2,

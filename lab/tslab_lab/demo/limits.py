@@ -1,4 +1,5 @@
-"""A limit on the memory of a process: a control group where one can be made; else a limit of addresses."""
+"""A limit on the memory of a process: a control group where one can be made, which counts what is resident, as containers are
+limited; else a limit of addresses."""
 
 import contextlib
 import os
@@ -6,49 +7,36 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from tslab_lab.base import processes
 
 ROOT = Path("/sys/fs/cgroup")
+# The files of the limit and of that of swap, of the first kind of groups and of the second.
+_V1, _V2 = ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), ("memory.max", "memory.swap.max")
 _ENTER = 'echo 0 > "$0" && exec "$@"'
 _PATIENCE_SECONDS = 10
 
 
-Prefix = Callable[[str], list[str]]  # from an allocator's name to words before those of its program
-
-
-@dataclass(frozen=True)
-class Limit:
-    """`is_group`: it counts what is resident, as containers are limited; else it counts addresses."""
-
-    is_group: bool
+class Limit(NamedTuple):
     words: str
-    prefix: Prefix = field(compare=False)
+    prefix: Callable[[str], list[str]]  # from an allocator's name to words before those of its program
 
 
-def groups(root: Path = ROOT, own: Path = Path("/proc/self/cgroup")) -> Iterator[tuple[Path, tuple[str, str]]]:
-    """Folders in which a group with a limit can be, the nearest first, each with the file of the limit and that of swap."""
-    try:
-        lines = [line.split(":", 2) for line in own.read_text().splitlines()]
-    except OSError:
-        return
-    for number, controllers, path in lines:
-        if number == "0" and not controllers:
-            folder, names = root, ("memory.max", "memory.swap.max")
-        elif "memory" in controllers.split(","):
-            folder, names = root / "memory", ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
-        else:
+def groups() -> Iterator[tuple[Path, tuple[str, str]]]:
+    """Folders in which a group with a limit can be, the nearest first, each with its files."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
             continue
         place = Path(path.lstrip("/"))
         for one in (place, *place.parents):
-            parent = folder / one
+            parent = ROOT / "memory" / one if controllers else ROOT / one
             hands_on = parent / "cgroup.subtree_control"
-            if names[0] == "memory.max" and not (hands_on.is_file() and "memory" in hands_on.read_text().split()):
-                continue
-            if os.access(parent, os.W_OK):
-                yield parent, names
+            hands = bool(controllers) or (hands_on.is_file() and "memory" in hands_on.read_text().split())
+            if hands and os.access(parent, os.W_OK):
+                yield parent, _V1 if controllers else _V2
 
 
 def _remove(group: Path) -> None:
@@ -72,29 +60,23 @@ def _by_hand(parent: Path, names: tuple[str, str], mib: int, stack: contextlib.E
         if not group.exists():
             group.mkdir()
             stack.callback(_remove, group)
-            for file, value in zip(names, (mib << 20, mib << 20 if "memsw" in names[1] else 0)):
+            for file, value in zip(names, (mib << 20, mib << 20 if names == _V1 else 0)):
                 if (group / file).exists():
                     (group / file).write_text(str(value))
         return ["/bin/sh", "-c", _ENTER, str(group / "cgroup.procs")]
 
-    return Limit(True, "each in a control group", prefix)
-
-
-def _works(limit: Limit) -> bool:
-    try:
-        return processes.ends_well([*limit.prefix("try"), "/bin/true"], processes.environment())
-    except OSError:
-        return False
+    return Limit("each in a control group", prefix)
 
 
 @contextlib.contextmanager
 def of(mib: int) -> Iterator[Limit]:
     """The best limit that works here. Its groups are gone when the block is left."""
     with contextlib.ExitStack() as stack:
-        found = (_by_hand(parent, names, mib, stack) for parent, names in groups())
-        for limit in found:
-            if _works(limit):
-                yield limit
-                return
+        for parent, names in groups():
+            limit = _by_hand(parent, names, mib, stack)
+            with contextlib.suppress(OSError):
+                if processes.ends_well([*limit.prefix("try"), "/bin/true"], processes.environment()):
+                    yield limit
+                    return
         shell = ["/bin/sh", "-c", f'ulimit -v {mib << 10} && exec "$@"', "sh"]
-        yield Limit(False, "of addresses: no control group can be made here", lambda name: shell)
+        yield Limit("of addresses: no control group can be made here", lambda name: shell)

@@ -8,20 +8,19 @@ from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.allocators.installed import Library
 from tslab_lab.base import machine, processes
-from tslab_lab.base.shapes import Environment, Figures, Record, Words
+from tslab_lab.base.shapes import Environment, Words
 from tslab_lab.demo import limits, side_by_side
-from tslab_lab.demo.side_by_side import Act, End
+from tslab_lab.demo.side_by_side import Act
 from tslab_lab.real import postgres, redis, spending
-from tslab_lab.request_server import driver
-from tslab_lab.request_server.driver import Scattered
+from tslab_lab.request_server import scattered
 from tslab_lab.results.demo_findings import REST_SECONDS, WITH_EPOCHS
 from tslab_lab.workloads import compiled, named
+from tslab_lab.workloads.catalogue import SETTLE
 
 KEYS, VALUE_BYTES, AT_ONCE = 100_000, 900, 2500
 LIMIT_MIB = 300
 MEMORY_SHARE = 0.7  # of what is available
 PROBE = "pair:operations=1,size=16"
-REST_MS = f"settle_ms={1000 * REST_SECONDS}"
 
 
 class Scene:
@@ -35,7 +34,6 @@ class Scene:
 
     def __init__(self, quick: bool) -> None:
         self.quick = quick
-        self.setting = ""  # what belongs to the title, once it is open
 
     def names(self, libraries: dict[str, Library]) -> list[str]:
         return [name for name in libraries if name in (self.sides or libraries)]
@@ -45,19 +43,11 @@ class Scene:
         most = max(1, int(MEMORY_SHARE * machine.available_mib() / self.mib)) if self.together else 1
         return [names[i : i + most] for i in range(0, len(names), most)]
 
-    def require(self) -> None:
-        """Raises where it cannot be shown here."""
-
     @contextlib.contextmanager
     def opened(self, libraries: dict[str, Library]) -> Iterator[Callable[[str], Act]]:
-        """Gives the function that makes the act of an allocator. `libraries`: those of names()."""
+        """Gives the function that makes the act of an allocator. `libraries`: those of names(). Raises where it cannot be shown
+        here."""
         raise NotImplementedError
-
-    def figures(self, end: End) -> Figures:
-        """Of what an act ended with; a failure that is none of a result is raised."""
-        if isinstance(end, processes.Failure):
-            raise end
-        return end
 
 
 def _environments(libraries: dict[str, Library], probe: Words, who: str) -> dict[str, Environment]:
@@ -67,9 +57,6 @@ def _environments(libraries: dict[str, Library], probe: Words, who: str) -> dict
 class Redis(Scene):
     name, title = "redis", "It comes back: redis with 100,000 keys, then FLUSHALL"
     sides = (SYSTEM, "jemalloc", OURS)  # Debian's is linked against jemalloc
-
-    def require(self) -> None:
-        redis.find("redis-server")
 
     @contextlib.contextmanager
     def opened(self, libraries: dict[str, Library]) -> Iterator[Callable[[str], Act]]:
@@ -88,9 +75,7 @@ class Redis(Scene):
                 raise processes.Failure("it has lost keys")
             yield from side_by_side.rest(server.pid, REST_SECONDS / 4)
             full = processes.memory_kib(server.pid)["rss_kib"]
-            connection.ask("FLUSHALL", "SYNC")
-            if connection.ask("DBSIZE") != "0":
-                raise processes.Failure("FLUSHALL left keys behind")
+            connection.flush()
             seconds = spending.processor_seconds(server.pid)
             yield from side_by_side.rest(server.pid, REST_SECONDS)
             return processes.memory_kib(server.pid) | {"full_kib": full, "seconds": seconds, "operations": keys}
@@ -105,63 +90,56 @@ class Survivors(Scene):
 
     @contextlib.contextmanager
     def opened(self, libraries: dict[str, Library]) -> Iterator[Callable[[str], Act]]:
-        driver.build_scattered()
-        work = Scattered(requests=50, survivors=400, idle_ms=200) if self.quick else Scattered()
-        least = Scattered(requests=1, objects=8, survivors=1, idle_ms=0).argv(False)
-        environments = _environments(libraries, least, "the program of the survivors")
+        work = scattered.WORK | ({"requests": 50, SETTLE: 200} if self.quick else {})
+        probe = scattered.argv(scattered.LEAST, False)
+        environments = _environments(libraries, probe, "the program of the survivors")
         if OURS in environments:
             environments[WITH_EPOCHS] = environments[OURS]
-        yield lambda name: side_by_side.program(
-            work.argv(name == WITH_EPOCHS), environments[name], f"survivors on {name}"
-        )
 
-    def figures(self, end: End) -> Figures:
-        told = super().figures(end)
-        seconds = told["allocate_seconds"] + told["finish_seconds"]
-        return told | {"rss_kib": told["later_kib"], "seconds": seconds, "operations": told["objects"]}
+        def act(name: str) -> Act:
+            argv = scattered.argv(work, name == WITH_EPOCHS)
+            told = yield from side_by_side.program(argv, environments[name], f"survivors on {name}")
+            return scattered.record_of(told, work)
+
+        yield act
 
 
 class _Workload(Scene):
     """One of the lab's workloads."""
 
     words = ""
+    before: Callable[[str], list[str]] = staticmethod(lambda name: [])  # words before the program's, by allocator
 
     @contextlib.contextmanager
     def opened(self, libraries: dict[str, Library]) -> Iterator[Callable[[str], Act]]:
         case, probe = named.parse(self.words), named.parse(PROBE)
         folder = compiled.build([case, probe])
         environments = _environments(libraries, probe.argv(folder, False), "a workload")
-        argv = case.argv(folder, False)
-        if self.quick:
-            values = case.values | case.workload.quick
-            argv = [argv[0], *map(str, values.values())]
-        with self.before(libraries) as prefix:
-            yield lambda name: side_by_side.program(
-                [*prefix(name), *argv], environments[name], f"{self.name} on {name}", self.together
-            )
-
-    @contextlib.contextmanager
-    def before(self, libraries: dict[str, Library]) -> Iterator[limits.Prefix]:
-        """Gives the function of a name that gives words before the program's."""
-        del libraries
-        yield lambda name: []
+        values = case.values | (case.workload.quick if self.quick else {})
+        argv = [case.argv(folder, False)[0], *map(str, values.values())]
+        yield lambda name: side_by_side.program(
+            [*self.before(name), *argv], environments[name], f"{self.name} on {name}", self.together
+        )
 
 
 class Buffers(_Workload):
     name, title = "buffers", f"It fits: 140 MiB of growing buffers in {LIMIT_MIB} MiB"
     mib = LIMIT_MIB
-    words = f"buffers:mib=140,{REST_MS}"
+    words = f"buffers:mib=140,{SETTLE}={1000 * REST_SECONDS}"
 
     @contextlib.contextmanager
-    def before(self, libraries: dict[str, Library]) -> Iterator[limits.Prefix]:
-        with limits.of(LIMIT_MIB) as limit:
-            self.setting = limit.words
-            yield limit.prefix
+    def opened(self, libraries: dict[str, Library]) -> Iterator[Callable[[str], Act]]:
+        with limits.of(LIMIT_MIB) as limit, super().opened(libraries) as program:
+            self.before = limit.prefix
 
-    def figures(self, end: End) -> Figures:
-        if isinstance(end, side_by_side.Killed):
-            return {"ended": str(end).partition(". Its last words")[0], "limit": self.setting}
-        return super().figures(end) | {"limit": self.setting}
+            def act(name: str) -> Act:
+                try:
+                    told = yield from program(name)
+                except side_by_side.Killed as killed:
+                    told = {"ended": str(killed).partition(". Its last words")[0]}
+                return told | {"limit": limit.words}
+
+            yield act
 
 
 class Threads(_Workload):
@@ -174,9 +152,6 @@ class PostgreSQL(Scene):
     name, title = "PostgreSQL", "It is fast: PostgreSQL under pgbench"
     rounds, together = 5, False
     sides = (SYSTEM, OURS)
-
-    def require(self) -> None:
-        postgres.folder()
 
     @contextlib.contextmanager
     def opened(self, libraries: dict[str, Library]) -> Iterator[Callable[[str], Act]]:
@@ -193,12 +168,6 @@ class PostgreSQL(Scene):
 ALL: tuple[type[Scene], ...] = (Redis, Survivors, Buffers, Threads, PostgreSQL)
 
 
-def facts(scene: Scene) -> Record:
-    """What a file of results says of it."""
-    return {"group": "demo", "title": scene.title, "parameters": {}}
-
-
 def titled(libraries: dict[str, Library]) -> dict[str, Library]:
     """The libraries by all names that scenes use."""
-    more = {WITH_EPOCHS: dataclasses.replace(libraries[OURS], title=WITH_EPOCHS)} if OURS in libraries else {}
-    return libraries | more
+    return libraries | {WITH_EPOCHS: dataclasses.replace(libraries[OURS], title=WITH_EPOCHS)}

@@ -7,11 +7,9 @@ import json
 import tempfile
 import time
 from collections.abc import Generator, Iterator, Mapping
-from pathlib import Path
 
 from tslab_lab.base import processes
 from tslab_lab.base.shapes import Environment, Figures, Point, Words
-from tslab_lab.memory.sampler import PAGE_KIB
 
 TURN_SECONDS = 0.005
 SAMPLE_SECONDS = 0.02
@@ -20,7 +18,6 @@ NEARLY = 0.97
 
 # Yields, again and again until the program has ended, the process whose memory is to be sampled, or None. Returns the figures.
 Act = Generator[int | None, None, Figures]
-End = Figures | processes.Failure  # of an act
 
 
 class Killed(processes.Failure):
@@ -54,50 +51,33 @@ def rest(pid: int, seconds: float) -> Iterator[int]:
         yield pid
 
 
-class _Curve:
-    """The resident memory of a process, since `start`."""
-
-    def __init__(self, start: float) -> None:
-        self._start = self._due = start
-        self.points: list[Point] = []
-
-    def sample(self, pid: int) -> None:
-        now = time.monotonic()
-        if now < self._due:
-            return
-        self._due = now + SAMPLE_SECONDS
-        with contextlib.suppress(OSError):
-            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-            if pages:  # else it has just ended
-                self.points.append((round(1000 * (now - self._start)), pages * PAGE_KIB))
-
-
 def until_rest(points: list[Point], kib: float) -> list[Point]:
     """Without the program's own end: up to the last moment at which it still had what it weighs at rest."""
     last = max((i for i, (_, at) in enumerate(points) if at >= NEARLY * kib), default=-1)
     return points[: last + 1]
 
 
-def run(acts: Mapping[str, Act]) -> tuple[dict[str, list[Point]], dict[str, End]]:
-    """Runs the acts, by name, to their ends. Returns the curves and the ends, by name."""
+def run(acts: Mapping[str, Act]) -> tuple[dict[str, list[Point]], dict[str, Figures | processes.Failure]]:
+    """Runs the acts, by name, to their ends. Returns the curves of their resident memory, and their figures or failures."""
     start, left = time.monotonic(), dict(acts)
-    ends: dict[str, End] = {}
-    curves = {name: _Curve(start) for name in acts}
+    due = dict.fromkeys(acts, start)
+    curves: dict[str, list[Point]] = {name: [] for name in acts}
+    ends: dict[str, Figures | processes.Failure] = {}
     with contextlib.ExitStack() as stack:
         for act in acts.values():
             stack.callback(act.close)
         while left:
             for name, act in list(left.items()):
                 try:
-                    pid = next(act)
-                    if pid is not None:
-                        curves[name].sample(pid)
+                    pid, now = next(act), time.monotonic()
+                    if pid is not None and now >= due[name]:
+                        due[name] = now + SAMPLE_SECONDS
+                        if kib := processes.rss_kib(pid):  # else it has just ended
+                            curves[name].append((round(1000 * (now - start)), kib))
                 except StopIteration as end:
                     ends[name] = end.value
-                    del left[name]
                 except processes.Failure as failure:
                     ends[name] = failure
-                    del left[name]
-            if left:
-                time.sleep(TURN_SECONDS)
-    return {name: curve.points for name, curve in curves.items()}, ends
+            left = {name: act for name, act in left.items() if name not in ends}
+            time.sleep(TURN_SECONDS if left else 0)
+    return curves, ends

@@ -134,7 +134,6 @@ def build(library: Path | None) -> set[str]:
         programs["pool"] = "pool.c", options, shared
         programs["pool-static"] = "pool.c", options, ["-l:libapr-1.a" if word == "-lapr-1" else word for word in static]
     for name, (source, more, libraries) in programs.items():
-        inputs: list[Path | str] = [places.ROOT / "include/tslab/tslab.h"] if places.ROOT else []
-        inputs += [word for word in libraries if word.endswith(".a") and word.startswith("/")]
-        compiling.build(BUILT / name, [SOURCES / source], [*FLAGS, *places.HEADERS, *more], libraries, inputs)
+        archives = [word for word in libraries if word.endswith(".a") and word.startswith("/")]
+        compiling.build(BUILT / name, [SOURCES / source], [*FLAGS, *more], libraries, archives)
     return set(programs)

@@ -94,6 +94,34 @@ def folder_of(command: str, arguments: argparse.Namespace) -> Path:
     return folder
 
 
+def begun(
+    command: str,
+    arguments: argparse.Namespace,
+    wanted: int,
+    found: dict[str, installed.Library],
+    facts: Mapping[str, Record],
+    settings: Mapping[str, Any] | None = None,
+) -> storage.Writer:
+    """The file of results, with its header. With --strict, what makes figures doubtful is refused."""
+    folder = folder_of(command, arguments)
+    ours = any(installed.is_built_here(library) for library in found.values())
+    marked = honesty.marks(wanted, ours, arguments.strict, getattr(arguments, "quick", False))
+    marked += [marks.LITTERED] if getattr(arguments, "littered", False) else []
+    return storage.Writer(folder, command, typed(), marked, installed.as_facts(found), facts, settings)
+
+
+def read_back(folder: Path, interrupted: bool) -> Results:
+    """With one run at least."""
+    results = storage.read(folder)
+    if not results.runs:
+        if interrupted:
+            raise KeyboardInterrupt
+        for failure in results.failures:
+            print(f"lab: {failure['case']} fails on {failure['allocator']}: {failure['why']}", file=sys.stderr)
+        raise processes.Failure(f"No run was complete. The results so far are in {results.path}.")
+    return results
+
+
 def measured(
     command: str,
     arguments: argparse.Namespace,
@@ -108,26 +136,14 @@ def measured(
     """Runs `plan` (of rounds.run) in `wanted` rounds, and returns the results, with one run at least, and whether the user interrupted it.
     `found`: the libraries by the names in the plan; `facts`: of each case; `settings`: what readers of the results must know of the command's options;
     `seconds`: in place of the option."""
-    folder = folder_of(command, arguments)
-    ours = any(installed.is_built_here(library) for library in found.values())
-    quick = getattr(arguments, "quick", False)
-    marked = honesty.marks(wanted, ours, arguments.strict, quick)
-    marked += [marks.LITTERED] if getattr(arguments, "littered", False) else []
-    writer = storage.Writer(folder, command, typed(), marked, installed.as_facts(found), facts, settings)
+    writer = begun(command, arguments, wanted, found, facts, settings)
     interrupted = False
     try:
         with contextlib.closing(writer), progress.Bar(wanted * sum(map(len, plan.values())), Console()) as bar:
             rounds.run(plan, wanted, seconds or arguments.seconds, measure, writer, bar, arguments.strict)
     except rounds.Interrupted:
         interrupted = True
-    results = storage.read(folder)
-    if not results.runs:
-        if interrupted:
-            raise KeyboardInterrupt
-        for failure in results.failures:
-            print(f"lab: {failure['case']} fails on {failure['allocator']}: {failure['why']}", file=sys.stderr)
-        raise processes.Failure(f"No run was complete. The results so far are in {results.path}.")
-    return results, interrupted
+    return read_back(writer.folder, interrupted), interrupted
 
 
 def run(

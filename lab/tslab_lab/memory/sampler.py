@@ -5,9 +5,9 @@ import os
 import time
 from typing import Any
 
+from tslab_lab.base.processes import PAGE_KIB
 from tslab_lab.memory import family
 
-PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 COLUMNS = ("t_ms", "rss_kb", "vms_kb", "pss_kb", "uss_kb", "lazyfree_kb", "huge_kb")
 _KEYS = (b"Pss:", b"Private_Clean:", b"Private_Dirty:", b"LazyFree:", b"AnonHugePages:")
 # How often at most, in seconds, and the share of one processor that it may take at most: together under 1 %.

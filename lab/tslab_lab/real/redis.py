@@ -82,6 +82,11 @@ class Connection:
             return line[1:]
         raise processes.Failure(f"redis-server answered '{line}' to {words[0]}.")
 
+    def flush(self) -> None:
+        self.ask("FLUSHALL", "SYNC")
+        if self.ask("DBSIZE") != "0":
+            raise processes.Failure("FLUSHALL left keys behind")
+
 
 def find(name: str) -> str:
     path = shutil.which(name)
@@ -143,9 +148,7 @@ class Work:
         for number in range(CANARIES):
             if connection.ask("GET", f"canary:{number}") != canary(number):
                 raise processes.Failure(f"the contents of key canary:{number} were damaged")
-        connection.ask("FLUSHALL", "SYNC")
-        if connection.ask("DBSIZE") != "0":
-            raise processes.Failure("FLUSHALL left keys behind")
+        connection.flush()
         time.sleep(1)
         return done | processes.memory_kib(server.pid) | processes.spent_by(server.pid)
 

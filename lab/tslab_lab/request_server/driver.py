@@ -1,12 +1,10 @@
-"""One run of the request server under a load of a fixed rate: starts it, drives it by h2load, samples its memory. And one of the
-scattered survivors: many requests alive together, all over, a few of their objects still there."""
+"""One run of the request server under a load of a fixed rate: starts it, drives it by h2load, samples its memory."""
 
 import contextlib
 import dataclasses
 import http.client
 import json
 import math
-import os
 import random
 import select
 import shutil
@@ -19,11 +17,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from tslab_lab.base import compiling, places, processes
-from tslab_lab.base.shapes import Environment, Figures, Point, Run
+from tslab_lab.base.shapes import Environment, Point, Run
 from tslab_lab.estimates.histogram import Histogram
 
 SOURCES, BUILT = Path(__file__).with_name("c"), places.BUILT / "server"
-SERVER, SCATTERED = BUILT / "server", BUILT / "scattered"
+SERVER = BUILT / "server"
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O3", "-g", "-pthread", "-fno-builtin-malloc", "-fno-builtin-free"]
 HINT = (
     "\nIf libmicrohttpd or jansson is missing: run `make setup`, or: apt-get install libmicrohttpd-dev libjansson-dev"
@@ -92,33 +90,8 @@ def prepare() -> None:
     """Compiles the programs, and sees that the client is here."""
     if shutil.which("h2load") is None:
         raise processes.Failure("There is no h2load here. Run `make setup`, or: apt-get install nghttp2-client")
-    names = ("server", "request", "session", "measure")
-    _build(SERVER, [SOURCES / f"{name}.c" for name in names], ["-lmicrohttpd", "-ljansson", "-lm"], HINT)
-    build_scattered()
-
-
-def build_scattered() -> None:
-    _build(SCATTERED, [SOURCES / "scattered.c"], [])
-
-
-def _build(target: Path, sources: list[Path], libraries: list[str], hint: str = "") -> None:
-    inputs = [places.ROOT / "include/tslab/tslab.h"] if places.ROOT else []
-    compiling.build(target, sources, [*FLAGS, *places.HEADERS], libraries, inputs, hint)
-
-
-@dataclasses.dataclass(frozen=True)
-class Scattered:
-    requests: int = 500
-    objects: int = 4000
-    survivors: int = 4000
-    idle_ms: int = 2000
-
-    def argv(self, epochs: bool) -> list[str]:
-        words = [SCATTERED, self.requests, self.objects, self.survivors, self.idle_ms, int(epochs)]
-        return [str(word) for word in words]
-
-    def run(self, environment: Environment, who: str, epochs: bool) -> Figures:
-        return processes.figures(self.argv(epochs), environment, who)
+    sources = [SOURCES / f"{name}.c" for name in ("server", "request", "session", "measure")]
+    compiling.build(SERVER, sources, FLAGS, ["-lmicrohttpd", "-ljansson", "-lm"], hint=HINT)
 
 
 class Sampler(threading.Thread):
@@ -126,19 +99,12 @@ class Sampler(threading.Thread):
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
-        self._path, self._page_kib = f"/proc/{pid}/statm", os.sysconf("SC_PAGE_SIZE") // 1024
-        self._done = threading.Event()
+        self._pid, self._done, self._zero = pid, threading.Event(), time.monotonic()
         self._samples: list[tuple[float, int]] = []
-        self._zero = time.monotonic()
 
     def run(self) -> None:
-        while not self._done.wait(SAMPLE_SECONDS):
-            try:
-                with open(self._path, encoding="ascii") as file:
-                    kib = int(file.read().split()[1]) * self._page_kib
-            except OSError:
-                return  # it has ended: whoever waits for it says why
-            self._samples.append((time.monotonic(), kib))
+        while not self._done.wait(SAMPLE_SECONDS) and (kib := processes.rss_kib(self._pid)):
+            self._samples.append((time.monotonic(), kib))  # else it has ended: whoever waits for it says why
 
     def load_begins(self) -> None:
         self._zero = time.monotonic()

@@ -129,6 +129,11 @@ def main(scene: str, run: Run) -> float | None:
     return None if value is None else value / kind.scale
 
 
+def main_figure(found: Results, scene: str) -> Figure | None:
+    """What a scene is about."""
+    return next((one for one in figures(found) if one.kind.scene == scene and one.kind.main), None)
+
+
 def ended(found: Results, scene: str) -> dict[str, set[int]]:
     """By allocator the rounds in which it did not live to the end."""
     ends: dict[str, set[int]] = {}
@@ -146,7 +151,7 @@ def listed(words: Sequence[str]) -> str:
 
 def sentence(found: Results, scene: str) -> str:
     """What a scene has shown."""
-    figure = next((one for one in figures(found) if one.kind.scene == scene and one.kind.main), None)
+    figure = main_figure(found, scene)
     ends, parts = ended(found, scene), []
     count = max((run["round"] for run in found.runs if run["case"] == scene), default=0)
     if figure:
