@@ -1,22 +1,26 @@
 """Runs programs on a chosen allocator: a clean environment, a time limit, no survivors, errors that are sentences."""
 
 import contextlib
+import http.client
 import json
 import os
 import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from tslab_lab.base.shapes import Environment, Figures, Words
 from tslab_tools.failure import Failure as Failure
 
 TIMEOUT_SECONDS = 100
+START_SECONDS = 30  # of a server
 STDERR_LINES = 8
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
+Answer = TypeVar("Answer")
 
 # These change the behaviour of a libc, a Python or a loader; the figures would not be those of the plain program.
 _FOREIGN = re.compile(r"^(LD_|MALLOC_|GLIBC_TUNABLES$|PYTHON|TSLAB_LIBRARY$)")
@@ -60,15 +64,50 @@ def started(
             process.wait()
 
 
-def run(argv: Words, env: Environment, who: str) -> str:
+@contextlib.contextmanager
+def serving(
+    argv: Sequence[Path | str],
+    env: Environment,
+    who: str,
+    log: Path,
+    stop: Callable[[subprocess.Popen[bytes]], None] = lambda server: None,
+    **more: Any,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that runs, and writes to the file `log`. Whatever fails meanwhile tells how it ended, and its last words. `stop`: what
+    is tried before it is killed."""
+    with log.open("ab") as out, started(argv, env, out, out, **more) as server:
+        try:
+            yield server
+        except (OSError, http.client.HTTPException, Failure, ValueError) as error:
+            time.sleep(0.2)  # a server that dies may still be on its way out
+            code = server.poll()
+            reason = error if code is None else f"it {how_it_ended(code)}"
+            raise Failure(f"{who}: {reason}. The server's last words:\n{tail(log)}") from None
+        finally:
+            stop(server)
+
+
+def answered(ask: Callable[[], Answer], server: subprocess.Popen[bytes]) -> Answer:
+    """Asks until a server answers that has just begun."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return ask()
+        except (OSError, Failure):
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def run(argv: Words, env: Environment, who: str, **more: Any) -> str:
     """Standard output of a program that ends well. `who` names program and allocator in the error."""
-    return outputs(argv, env, who)[0]
+    return outputs(argv, env, who, **more)[0]
 
 
-def outputs(argv: Words, env: Environment, who: str) -> tuple[str, str]:
+def outputs(argv: Words, env: Environment, who: str, **more: Any) -> tuple[str, str]:
     """The same, and standard error."""
     with tempfile.TemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
-        with started([str(a) for a in argv], env, out, err) as process:
+        with started([str(a) for a in argv], env, out, err, **more) as process:
             try:
                 code = process.wait(TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:

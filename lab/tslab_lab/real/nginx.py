@@ -15,7 +15,6 @@ from tslab_lab.base import processes
 from tslab_lab.base.shapes import Environment, Figures, Record
 from tslab_lab.real import paced, spending
 
-START_SECONDS = 20
 CONNECTIONS = 32
 _SCRIPT = Path(__file__).with_name("jobs") / "requests.lua"
 _PARTS = 6
@@ -110,20 +109,8 @@ def _load(client: str, port: int, seconds: int) -> Done:
     return found["requests"], found["seconds"], []
 
 
-def _await(server: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            if server.poll() is not None or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
-
-
 def _measure(server: subprocess.Popen[bytes], port: int, directory: Path, load: Load) -> Figures:
-    _await(server, port)
+    processes.answered(lambda: socket.create_connection(("127.0.0.1", port), timeout=1), server).close()
     check(port)
     before = spending.processor_seconds(server.pid)
     requests, seconds, latency = load(port, directory)
@@ -167,12 +154,5 @@ def _serve(program: str, requests: int, load: Load, environment: Environment, wh
         configuration, log = directory / "nginx.conf", directory / "errors"
         configuration.write_text(_CONFIGURATION.format(directory=directory, port=port, requests=requests))
         argv = [program, "-c", str(configuration), "-p", str(directory), "-e", str(log)]
-        with open(log, "ab") as out, processes.started(argv, environment, out, out) as server:
-            try:
-                figures = _measure(server, port, directory, load)
-            except (OSError, http.client.HTTPException, processes.Failure, ValueError) as error:
-                time.sleep(0.2)  # a server that dies may still be on its way out
-                code = server.poll()
-                reason = error if code is None else f"it {processes.how_it_ended(code)}"
-                raise processes.Failure(f"{who}: {reason}. The server's last words:\n{processes.tail(log)}") from None
-        return figures
+        with processes.serving(argv, environment, who, log) as server:
+            return _measure(server, port, directory, load)

@@ -19,7 +19,7 @@ from tslab_lab.base import processes
 from tslab_lab.base.shapes import Environment, Figures
 from tslab_lab.real import paced
 
-START_SECONDS, STOP_SECONDS = 30, 20
+STOP_SECONDS = 20
 USER = "nobody"  # PostgreSQL refuses to run as root
 CLIENTS = 4
 SCALE = 2  # 100,000 rows each
@@ -130,21 +130,12 @@ class Server:
         for name, value in SETTINGS.items():
             argv += ["-c", f"{name}={value}"]
         own = self._plain | self._preloading(env)
-        with open(log, "wb") as out, processes.started(argv, own, out, out, **self._options) as self.process:
-            try:
-                self._wait()
-                self._require_preloaded()
-                self._call(["pgbench", *self._database(), "-i", "-q", "-s", str(SCALE), "--unlogged-tables"])
-                (self.directory / "queries").write_text(QUERIES, encoding="ascii")
-                yield
-            except processes.Failure as error:
-                code = self.process.poll()
-                reason = error if code is None else f"it {processes.how_it_ended(code)}"
-                raise processes.Failure(
-                    f"{self._who}: {reason}. The server's last words:\n{processes.tail(log)}"
-                ) from None
-            finally:
-                self._stop()
+        with processes.serving(argv, own, self._who, log, _stop, **self._options) as self.process:
+            processes.answered(lambda: self._call(["psql", *self._database(), "-c", "SELECT 1"]), self.process)
+            self._require_preloaded()
+            self._call(["pgbench", *self._database(), "-i", "-q", "-s", str(SCALE), "--unlogged-tables"])
+            (self.directory / "queries").write_text(QUERIES, encoding="ascii")
+            yield
 
     def _preloading(self, env: Environment) -> Environment:
         """The server's user may not be allowed to see the library where it is."""
@@ -184,42 +175,20 @@ class Server:
         return ["-h", str(self.directory), "-U", "tslab", "postgres"]
 
     def _call(self, words: Sequence[str]) -> str:
-        argv = [str(self._programs / words[0]), *words[1:]]
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            with processes.started(argv, self._plain, out, err, **self._options) as process:
-                try:
-                    code = process.wait(processes.TIMEOUT_SECONDS)
-                except subprocess.TimeoutExpired:
-                    raise processes.Failure(f"{words[0]} hung") from None
-            if code != 0:
-                err.seek(0)
-                raise processes.Failure(f"{words[0]} failed: {err.read().decode(errors='replace').strip()[-300:]}")
-            out.seek(0)
-            return out.read().decode()
-
-    def _wait(self) -> None:
-        """Until it answers."""
-        deadline = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                self._call(["psql", *self._database(), "-c", "SELECT 1"])
-                return
-            except processes.Failure:
-                if self.process.poll() is not None or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
+        return processes.run([self._programs / words[0], *words[1:]], self._plain, words[0], **self._options)
 
     def _require_preloaded(self) -> None:
         library = next(self.directory.glob("*.so*"), None)
         if library and str(library) not in Path(f"/proc/{self.process.pid}/maps").read_text():
             raise processes.Failure(f"it runs without {library.name}")
 
-    def _stop(self) -> None:
-        """At once, and in order: a server that is killed leaves a segment of shared memory behind."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(STOP_SECONDS)
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    """At once, and in order: a server that is killed leaves a segment of shared memory behind."""
+    if server.poll() is None:
+        server.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(STOP_SECONDS)
 
 
 def _processor_seconds(pid: int) -> float:

@@ -16,7 +16,6 @@ from typing import Self
 from tslab_lab.base import processes
 from tslab_lab.base.shapes import Environment, Figures
 
-START_SECONDS = 20
 KEYSPACE = 50000
 CANARIES = 500  # keys with known contents, written before the load and read back after it
 
@@ -109,26 +108,9 @@ def serving(env: Environment, who: str) -> Iterator[tuple[subprocess.Popen[bytes
         argv: list[str] = [find("redis-server"), "--unixsocket", path, "--dir", name]
         for option, value in SERVER_OPTIONS.items():
             argv += ["--" + option, value]
-        with open(log, "wb") as out, processes.started(argv, env, out, out) as server:
-            try:
-                with _connect(path, server) as connection:
-                    yield server, connection, path
-            except (OSError, processes.Failure, ValueError) as error:
-                time.sleep(0.2)  # a server that dies may still be on its way out
-                code = server.poll()
-                reason = error if code is None else f"it {processes.how_it_ended(code)}"
-                raise processes.Failure(f"{who}: {reason}. The server's last words:\n{processes.tail(log)}") from None
-
-
-def _connect(path: str, server: subprocess.Popen[bytes]) -> Connection:
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            return Connection(path)
-        except OSError:
-            if server.poll() is not None or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
+        with processes.serving(argv, env, who, log) as server:
+            with processes.answered(lambda: Connection(path), server) as connection:
+                yield server, connection, path
 
 
 class Work:

@@ -161,12 +161,9 @@ int main(int count, char **words)
     give_back();
     long asked_kib = rss_kib();
 
-    fact facts[] = { { "survivors", (double)survivor_count },
-                     { "survivors_kib", (double)a.live_bytes / 1024 },
-                     { "start_kib", (double)start_kib },
-                     { "after_kib", (double)after_kib },
-                     { "asked_kib", (double)asked_kib },
-                     { "allocate_seconds", allocated },
+    fact facts[] = { { "survivors", (double)survivor_count }, { "survivors_kib", (double)a.live_bytes / 1024 },
+                     { "start_kib", (double)start_kib },      { "after_kib", (double)after_kib },
+                     { "asked_kib", (double)asked_kib },      { "allocate_seconds", allocated },
                      { "finish_seconds", finished } };
     for (size_t i = 0; i < survivor_count; i++) {
         object_drop(&a, survivors[i]);
