@@ -12,4 +12,3 @@ Record = dict[str, Any]  # another line of a file of results, or a part of one
 Columns = dict[str, list[Any]]  # of a series of samples: by name, each as long as the others, None where none was taken
 Point = tuple[int, int]  # milliseconds since the start, and KiB
 Bucket = tuple[float, int]  # of a histogram: the least value in it, and how many there are; JSON has it as a list
-SizeClass = dict[str, int]  # of the library's statistics

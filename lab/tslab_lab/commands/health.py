@@ -17,16 +17,17 @@ from rich.text import Text
 from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import places, processes
-from tslab_lab.base.shapes import Environment, Figures, Record
+from tslab_lab.base.shapes import Environment, Figures
 from tslab_lab.display import layout, progress
 from tslab_lab.display.progress import Bar
 from tslab_lab.estimates import intervals
 from tslab_lab.estimates.medians import Spread
-from tslab_lab.measure import accounts, case_runner, honesty, rounds
+from tslab_lab.measure import case_runner, honesty, rounds
 from tslab_lab.real.programs import AnyCase
-from tslab_lab.results import accounting, measures, published, standings, storage
+from tslab_lab.results import measures, published, standings, storage
 from tslab_lab.results.marks import BUSY_SHARE
 from tslab_tools import drop_in
+from tslab_tools.live import report
 
 NAME = "health"
 HELP = "one command: is tslab on this machine as it should be? exit code 0 says yes"
@@ -98,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
         print(f"Recorded in {RECORDED}.")
     findings += judged(listed, json.loads(RECORDED.read_text()))
-    findings += accounted(accounts.of_case(runner, cases[-1]))
+    findings += accounted(runner, cases[-1])
     findings += aged() if places.ROOT else ()
     return show(findings, found[OURS], busy)
 
@@ -169,18 +170,26 @@ def judged(listed: Mapping[str, Measured], recorded: Mapping[str, Mapping[str, f
         yield Finding(f"{name}: peak RSS", peak.ends[0] <= most or more < LEAST_KIB, text)
 
 
-def accounted(found: Record | None) -> Iterator[Finding]:
-    """Where the memory is that is left after a burst: the accounts add up, and the largest are shown."""
-    if found is None:
-        yield Finding("accounts of memory", False, "the library does not tell them")
-        return
-    told = accounting.parts(found["accounts"])
-    most = ", ".join(f"{name} {touched >> 10}" for name, (touched, _) in list(told.items())[:ACCOUNTS_SHOWN])
-    touched = found["accounts"]["committed_bytes"] - found["accounts"]["untouched_bytes"]
-    well = accounting.add_up(found["accounts"])
-    text = f"{touched >> 10} KiB with pages: {most}" if well else "they do not add up to what is committed"
-    yield Finding("accounts of memory", well, text)
-    classes = [f"{entry['size']} bytes {accounting.waste(entry) >> 10}" for entry in found["classes"][:CLASSES_SHOWN]]
+def accounted(runner: case_runner.Runner, burst: AnyCase) -> Iterator[Finding]:
+    """Where the memory is that is left after a burst, as the library's own statistics say: the accounts add up, and the largest
+    are shown. It is a run apart from the rounds, because writing them takes time."""
+    with tempfile.TemporaryDirectory(prefix="tslab-health-") as folder:
+        try:
+            runner.run(burst, OURS, TSLAB_STATS=f"2,{folder}/statistics")
+            found = report.last_in(f"{folder}/statistics")
+        except processes.Failure:
+            yield Finding("accounts of memory", False, "the library does not tell them")
+            return
+    accounts = found["accounts"]
+    kinds = {name: of for name, of in accounts.items() if isinstance(of, dict)}
+    touched = {name: of["bytes"] - of["untouched_bytes"] for name, of in kinds.items()}
+    largest = sorted(touched, key=touched.__getitem__, reverse=True)[:ACCOUNTS_SHOWN]
+    most = ", ".join(f"{name} {touched[name] >> 10}" for name in largest)
+    well = sum(of["bytes"] for of in kinds.values()) == accounts["committed_bytes"]
+    in_all = f"{accounts['committed_bytes'] - accounts['untouched_bytes'] >> 10} KiB with pages: {most}"
+    yield Finding("accounts of memory", well, in_all if well else "they do not add up to what is committed")
+    worst = sorted(found["classes"], key=report.waste, reverse=True)[:CLASSES_SHOWN]
+    classes = [f"{row['size']} bytes {report.waste(row) >> 10}" for row in worst if report.waste(row)]
     yield Finding("fragmentation", True, f"the classes that waste most, KiB: {', '.join(classes) or 'none'}")
 
 

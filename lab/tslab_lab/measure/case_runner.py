@@ -57,13 +57,9 @@ class Runner:
         assert self._directory is not None  # there are workloads
         return case.argv(self._directory, quick)
 
-    def own_argv(self, case: AnyCase) -> list[str] | None:
-        """What runs the case; None for a program, which may be several processes."""
-        return self._argv(case, self.quick) if isinstance(case, Case) else None
-
-    def run(self, case: AnyCase, allocator: str) -> Figures:
-        """The figures of one run, as the workload prints them."""
-        environment, who = self.environments[case.name, allocator], f"{case.name} on {allocator}"
+    def run(self, case: AnyCase, allocator: str, **more: str) -> Figures:
+        """The figures of one run, as the workload prints them. `more`: of the environment."""
+        environment, who = self.environments[case.name, allocator] | more, f"{case.name} on {allocator}"
         if isinstance(case, programs.Program):
             return (case.measure_paced if self._latency else case.measure)(environment, self.quick, who)
         return processes.figures(self._argv(case, self.quick), environment, who)
