@@ -9,10 +9,11 @@ from tslab_lab.campaign.raw import Raw
 from tslab_lab.commands import rss
 from tslab_lab.display import layout
 from tslab_lab.estimates import medians
+from tslab_lab.estimates.histogram import Histogram, pooled
 from tslab_lab.report import tables
 from tslab_lab.request_server import figures
 from tslab_lab.request_server.figures import WALL
-from tslab_lab.results import latencies, measures, merging, published, standings
+from tslab_lab.results import measures, merging, published, standings
 
 PAGE = (ROOT / "docs/origins.md").read_text(encoding="utf-8")
 TEXT = " ".join(PAGE.split())
@@ -27,7 +28,7 @@ def read(step):
 def percentile(found, case, name, operation, share):
     wanted = (case, name, operation)
     lines = [line for line in found.latency if (line["case"], line["allocator"], line["operation"]) == wanted]
-    return latencies.percentile_ns(*latencies.pooled(lines), share)
+    return pooled(map(Histogram.from_line, lines)).percentile_ns(share)
 
 
 class Origins(unittest.TestCase):
@@ -40,8 +41,8 @@ class Origins(unittest.TestCase):
         deferred, ours = study["deferred never"], study[f"{OURS} never"]
         self.assert_told(layout.interval_text(tables.ratio_of(deferred, ours, figures.mean_us(WALL))))
         for name, runs in (("deferred", deferred), ("continuous", ours)):
-            pooled = figures.together(runs, WALL)
-            self.assert_told(f"| {name} | {pooled.mean_ns / 1000:.1f} |", f"| {pooled.most_ns / 1000:,.0f} |")
+            both = figures.together(runs, WALL)
+            self.assert_told(f"| {name} | {both.mean_ns / 1000:.1f} |", f"| {both.most_ns / 1000:,.0f} |")
         for begin, end in ((0.25, 0.5), (0.5, 0.75), (0.75, 0.95)):
             change = standings.middle(standings.column(batch[f"{OURS} batch-256"], figures.change_kib(begin, end)))
             self.assert_told(f"{change:+,.0f}")

@@ -8,7 +8,8 @@ import unittest
 from lab_test import LabTest, main
 from tslab_lab.commands import ab, bench, boundaries, latency
 from tslab_lab.display import figures
-from tslab_lab.results import latencies, measures, standings, storage
+from tslab_lab.estimates.histogram import Histogram
+from tslab_lab.results import measures, standings, storage
 
 
 def column(*values):
@@ -62,18 +63,17 @@ class Sums(unittest.TestCase):
         self.assertIsNone(measures.peak_kib({"peak_kib": math.nan}))
 
     def test_percentiles_as_far_as_the_count_supports_them(self):
-        buckets = [[100.0, 9900], [1000.0, 90], [5000.0, 10]]
-        self.assertAlmostEqual(latencies.percentile_ns(buckets, 10_000, 5010, 0.5), 100.5)
-        self.assertAlmostEqual(latencies.percentile_ns(buckets, 10_000, 5010, 0.99), 100.5)
-        self.assertAlmostEqual(latencies.percentile_ns(buckets, 10_000, 5010, 0.999), 1005)
-        self.assertIsNone(latencies.percentile_ns(buckets, 10_000, 5010, 0.9999))  # one value is beyond it
-        self.assertEqual(latencies.percentile_ns([[100, 1000]], 1000, 100.2, 0.5), 100.2)  # never beyond what was seen
-        times, above = latencies.cumulative(buckets, 10_000)
-        self.assertEqual(([round(time, 6) for time in times], above), ([100.5, 1005], [0.01, 0.001]))
-
-    def test_latency_lines_pool(self):
-        lines = [{"buckets": [[1, 2], [3, 4]], "max_ns": 3}, {"buckets": [[3, 1]], "max_ns": 9}]
-        self.assertEqual(latencies.pooled(lines), ([(1, 2), (3, 5)], 7, 9))
+        least = [1.01**bucket for bucket in (463, 695, 856)]
+        line = {"buckets": [[round(ns, 2), count] for ns, count in zip(least, (9900, 90, 10))], "max_ns": 5010}
+        found = Histogram.from_line(line)
+        for share, ns in ((0.5, least[0]), (0.99, least[0]), (0.999, least[1])):
+            self.assertAlmostEqual(found.percentile_ns(share), ns * 1.01**0.5)
+        self.assertIsNone(found.percentile_ns(0.9999))  # one value is beyond it
+        never_beyond = Histogram.from_line({"buckets": [[100.2, 1000]], "max_ns": 100.3})
+        self.assertEqual(never_beyond.percentile_ns(0.5), 100.3)
+        times, above = found.curve()
+        self.assertEqual((len(times), above), (2, [0.01, 0.001]))
+        self.assertEqual(Histogram.from_line(found.line("malloc")).buckets, found.buckets)
 
 
 # How long an operation takes in each case as a multiple of ours, and its peak RSS.
@@ -183,7 +183,7 @@ class Reports(LabTest):
             lines[-1:-1] = [line | {"case": case, "operation": "free"} for case in ("pair", "app")]
         report = latency.report(self.found(lines))
         self.assertEqual(report.answer, ["**p99.9** over 2 kinds of operations, tslab = 1: glibc 1.00, jemalloc 1.00."])
-        self.assertEqual(report.full[0].rows[1], ["glibc", "10000", "201", "201", "201", "1005", "-", "9000"])
+        self.assertEqual(report.full[0].rows[1], ["glibc", "10000", "200", "200", "200", "1003", "-", "9000"])
 
     def test_boundaries(self):
         cases = ("edges-1024", "edges-2048", "edges-2049")

@@ -11,4 +11,3 @@ Run = dict[str, Any]  # the line of a run: its case, allocator and round, and it
 Record = dict[str, Any]  # another line of a file of results, or a part of one
 Columns = dict[str, list[Any]]  # of a series of samples: by name, each as long as the others, None where none was taken
 Point = tuple[int, int]  # milliseconds since the start, and KiB
-Bucket = tuple[float, int]  # of a histogram: the least value in it, and how many there are; JSON has it as a list

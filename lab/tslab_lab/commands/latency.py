@@ -10,12 +10,13 @@ from tslab_lab.base.shapes import Record
 from tslab_lab.display import layout
 from tslab_lab.display.figures import Canvas
 from tslab_lab.display.layout import Table, counted, short, three_digits, time_text
+from tslab_lab.estimates.histogram import SHARES, Histogram, pooled
 from tslab_lab.estimates.medians import Spread
 from tslab_lab.measure import case_runner, measurement
 from tslab_lab.real import paced
 from tslab_lab.report import plots, render, tables
 from tslab_lab.report.render import Picture, Report
-from tslab_lab.results import latencies, standings
+from tslab_lab.results import standings
 from tslab_lab.results.storage import Results
 
 NAME = "latency"
@@ -26,7 +27,6 @@ DESCRIPTION = (
     "stated, and is part of every figure. A percentile is shown only where at least ten times were beyond it. The servers redis, "
     "nginx and postgres get requests at a fixed rate, and the time of a request counts from when it is due."
 )
-SHARES = latencies.SHARES
 SHOWN = 0.999  # of the picture, where there are several kinds
 
 
@@ -52,7 +52,7 @@ def report(found: Results) -> Report:
     names = list(found.header["allocators"])
     kinds = tables.kinds(found.latency)
     values = {
-        f"{case}: {operation}": {name: latencies.pooled(lines) for name, lines in by_name.items()}
+        f"{case}: {operation}": {name: pooled(map(Histogram.from_line, lines)) for name, lines in by_name.items()}
         for (case, operation), by_name in kinds.items()
     }
     return Report(
@@ -66,13 +66,13 @@ def report(found: Results) -> Report:
     )
 
 
-Pooled = Mapping[str, Mapping[str, latencies.Pooled]]  # by kind of operation and allocator
+Pooled = Mapping[str, Mapping[str, Histogram]]  # by kind of operation and allocator
 
 
 def against_ours(values: Pooled) -> dict[str, dict[str, float]]:
     """One percentile of each kind as a ratio to ours, as far as it is supported."""
     found = {
-        kind: {name: ns for name, one in by_name.items() if (ns := latencies.percentile_ns(*one, SHOWN))}
+        kind: {name: ns for name, one in by_name.items() if (ns := one.percentile_ns(SHOWN))}
         for kind, by_name in values.items()
     }
     return {
@@ -100,9 +100,7 @@ def rare(values: Pooled) -> Iterator[str]:
     """For each kind of operation the highest percentile that all support."""
     for kind, by_name in values.items():
         for share in reversed(SHARES):
-            found = {
-                name: ns for name, one in by_name.items() if (ns := latencies.percentile_ns(*one, share)) is not None
-            }
+            found = {name: ns for name, one in by_name.items() if (ns := one.percentile_ns(share)) is not None}
             if len(found) == len(by_name):
                 texts = [f"{name} {time_text(found[name])}" for name in sorted(found, key=found.__getitem__)]
                 yield f"{kind}, **p{100 * share:g}**: {', '.join(texts)}."
@@ -126,7 +124,7 @@ def pictures(
         kind = f"{case}: {operation}"
 
         def draw(kind: str = kind) -> Canvas | None:
-            curves = {name: latencies.cumulative(one.buckets, one.total) for name, one in values[kind].items()}
+            curves = {name: one.curve() for name, one in values[kind].items()}
             curves = {name: curve for name, curve in curves.items() if curve[0]}
             return plots.latency(curves) if curves else None
 
@@ -150,7 +148,7 @@ def rare_table(values: Pooled) -> Table:
     """A row for each kind of operation: ours, and the allocator whose rare operations take the least time."""
     table = Table("Rare operations, ns", ["", f"{OURS}: p99", "p99.9", "p99.99", "least p99.9 of the others", "ratio"])
     for kind, by_name in values.items():
-        found = {name: [latencies.percentile_ns(*one, share) for share in SHARES[2:]] for name, one in by_name.items()}
+        found = {name: [one.percentile_ns(share) for share in SHARES[2:]] for name, one in by_name.items()}
         own = found.get(OURS)
         if own is None or own[1] is None:
             continue

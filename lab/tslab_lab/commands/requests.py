@@ -12,14 +12,13 @@ from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.base import processes
 from tslab_lab.base.shapes import Environment, Figures, Record
 from tslab_lab.display.layout import Part, Table, interval_text, short, three_digits
-from tslab_lab.estimates.histogram import Histogram
 from tslab_lab.measure import measurement
 from tslab_lab.memory import series
 from tslab_lab.report import plots, render, tables
 from tslab_lab.report.render import Picture, Report
 from tslab_lab.request_server import driver, figures, scattered
 from tslab_lab.request_server.figures import CLIENT, CPU, SCATTERED, SERVER, WALL
-from tslab_lab.results import latencies, standings
+from tslab_lab.results import standings
 from tslab_lab.results.measures import Figure
 from tslab_lab.results.storage import Results
 from tslab_lab.workloads.catalogue import SETTLE
@@ -183,7 +182,7 @@ def report(found: Results) -> Report:
         body += ["## The server", page_table(server), *ratios]
         answer += server_answer(server)
         notes += server_notes(server, parameters[SERVER], found.rounds)
-        curves = {name: curve for name, runs in server.items() if (curve := curve_of(figures.together(runs, CPU)))[0]}
+        curves = {name: curve for name, runs in server.items() if (curve := figures.together(runs, CPU).curve())[0]}
         lines = series.of(found.series, SERVER)
         told = "; ".join(f"{name} {tables.median_text(runs, figures.mean_us(CPU))} us" for name, runs in server.items())
         pictures.append(
@@ -207,11 +206,6 @@ def report(found: Results) -> Report:
         answer=answer, pictures=pictures, body=body, full=full, notes=[*notes, *measurement.remarks(found)], leading=2,
         setting=[*measurement.setting(found), *found.header.get("settings", {}).items()],
     )  # fmt: skip
-
-
-def curve_of(histogram: Histogram) -> latencies.Curve:
-    buckets = [(histogram.growth**bucket, count) for bucket, count in sorted(histogram.buckets.items())]
-    return latencies.cumulative(buckets, histogram.count)
 
 
 TITLES = {

@@ -1,68 +1,73 @@
 """Histograms with buckets of 1 %: their arithmetic, and what may be said from them. Pure functions."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 GROWTH = 1.01
 LONG_NS = 1_000_000
 BEYOND = 10  # a percentile needs so many values that are larger than it
-Name = TypeVar("Name")
+SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999)
+Curve = tuple[list[float], list[float]]  # nanoseconds, and the share of what takes longer
 
 
-def bucket_of(ns: float, growth: float = GROWTH) -> int:
-    """Bucket i holds the times from growth**i ns on, below growth**(i + 1). The server does the same."""
-    return math.floor(math.log(max(ns, 1)) / math.log(growth))
+def bucket_of(ns: float) -> int:
+    """Bucket i holds the times from GROWTH**i ns on, below GROWTH**(i + 1). The programs in C do the same."""
+    return math.floor(math.log(max(ns, 1)) / math.log(GROWTH))
 
 
-def bucket_with(share: float, buckets: Iterable[tuple[Name, int]], count: int) -> Name | None:
-    """Which of the buckets, sorted pairs of a name and a count, has the value that `share` of all do not exceed. None
-    where fewer than BEYOND values are beyond it."""
-    if round(count * (1 - share), 6) < BEYOND:
-        return None
-    wanted, seen = math.ceil(round(share * count, 6)), 0
-    for name, number in buckets:
-        seen += number
-        if seen >= wanted:
-            return name
-    raise ValueError("the histogram's buckets do not add up to its count")
+def middle_of(bucket: int) -> float:
+    """What stands for all values of a bucket: right to 0.5 %."""
+    return GROWTH**bucket * 1.005
 
 
 @dataclass
 class Histogram:
-    buckets: dict[int, int] = field(default_factory=dict)
+    """A line of a file of results tells neither sum nor least value."""
+
+    buckets: Counter[int] = field(default_factory=Counter)
     count: int = 0
     sum_ns: int = 0
     least_ns: int = 0
-    most_ns: int = 0
+    most_ns: float = 0
     long_count: int = 0
-    growth: float = GROWTH
 
     @classmethod
     def of(cls, values: Collection[int]) -> Self:
         """From times in whole nanoseconds."""
-        result = cls(least_ns=min(values, default=0), most_ns=max(values, default=0))
-        for ns in values:
-            bucket = bucket_of(ns)
-            result.buckets[bucket] = result.buckets.get(bucket, 0) + 1
-        result.count, result.sum_ns = len(values), sum(values)
-        result.long_count = sum(ns > LONG_NS for ns in values)
-        return result
+        return cls(
+            Counter(map(bucket_of, values)), len(values), sum(values), min(values, default=0), max(values, default=0),
+            sum(ns > LONG_NS for ns in values),
+        )  # fmt: skip
+
+    @classmethod
+    def from_line(cls, line: Mapping[str, Any]) -> Self:
+        """From a line of a file of results, whose buckets are told by their least values, rounded."""
+        buckets: Counter[int] = Counter()
+        for least, count in line["buckets"]:
+            buckets[bucket_of(least * middle_of(0))] += count
+        return cls(buckets, buckets.total(), most_ns=line["max_ns"])
+
+    def line(self, operation: str, **more: str) -> dict[str, Any]:
+        """The same to a file of results."""
+        told = {"operation": operation, "count": self.count, "max_ns": self.most_ns, "timer_ns": 0, **more}
+        return told | {"buckets": [[round(GROWTH**bucket, 3), count] for bucket, count in sorted(self.buckets.items())]}
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
         if found["long_ns"] != LONG_NS or found["growth"] != GROWTH:
             raise ValueError("the histogram was made with other bounds")
-        buckets = {int(bucket): count for bucket, count in found["buckets"]}
-        if sum(buckets.values()) != found["count"]:
+        buckets = Counter({int(bucket): count for bucket, count in found["buckets"]})
+        if buckets.total() != found["count"]:
             raise ValueError("the histogram's buckets do not add up to its count")
         figures = {name: found[name] for name in ("count", "sum_ns", "least_ns", "most_ns", "long_count")}
-        return cls(buckets=buckets, **figures)
+        return cls(buckets, **figures)
 
     def to_json(self) -> dict[str, Any]:
         figures = {name: getattr(self, name) for name in ("count", "sum_ns", "least_ns", "most_ns", "long_count")}
-        return figures | {"growth": self.growth, "long_ns": LONG_NS, "buckets": sorted(map(list, self.buckets.items()))}
+        return figures | {"growth": GROWTH, "long_ns": LONG_NS, "buckets": sorted(map(list, self.buckets.items()))}
 
     @property
     def mean_ns(self) -> float | None:
@@ -73,23 +78,34 @@ class Histogram:
         return self.long_count / self.count if self.count else None
 
     def percentile_ns(self, share: float) -> float | None:
-        """The middle of the bucket with the value that `share` of all do not exceed: right to 0.5 %. None where fewer
-        than BEYOND values are beyond it."""
-        bucket = bucket_with(share, sorted(self.buckets.items()), self.count)
-        return None if bucket is None else min(max(self.growth ** (bucket + 0.5), self.least_ns), self.most_ns)
+        """The middle of the bucket with the value that `share` of all do not exceed. None where fewer than BEYOND values are
+        beyond it."""
+        if round(self.count * (1 - share), 6) < BEYOND:
+            return None
+        wanted, seen = math.ceil(round(share * self.count, 6)), 0
+        for bucket, number in sorted(self.buckets.items()):
+            seen += number
+            if seen >= wanted:
+                return min(max(middle_of(bucket), self.least_ns), self.most_ns)
+        raise ValueError("the histogram's buckets do not add up to its count")
+
+    def curve(self) -> Curve:
+        """Points of the distribution as far as it is supported."""
+        times, above, seen = list[float](), list[float](), 0
+        for bucket, number in sorted(self.buckets.items()):
+            seen += number
+            if self.count - seen < BEYOND:
+                break
+            times.append(middle_of(bucket))
+            above.append((self.count - seen) / self.count)
+        return times, above
 
 
 def pooled(histograms: Iterable[Histogram]) -> Histogram:
     """All values of several histograms as one."""
-    result = Histogram()
-    for histogram in histograms:
-        if not histogram.count:
-            continue
-        for bucket, count in histogram.buckets.items():
-            result.buckets[bucket] = result.buckets.get(bucket, 0) + count
-        result.least_ns = min(result.least_ns, histogram.least_ns) if result.count else histogram.least_ns
-        result.most_ns = max(result.most_ns, histogram.most_ns)
-        result.count += histogram.count
-        result.sum_ns += histogram.sum_ns
-        result.long_count += histogram.long_count
-    return result
+    some = [one for one in histograms if one.count]
+    return Histogram(
+        sum((one.buckets for one in some), Counter()), sum(one.count for one in some), sum(one.sum_ns for one in some),
+        min((one.least_ns for one in some), default=0), max((one.most_ns for one in some), default=0),
+        sum(one.long_count for one in some),
+    )  # fmt: skip

@@ -27,10 +27,7 @@ def prepare() -> None:
 
 def line_of(values_ns: Collection[int]) -> Record:
     """Of a file of results, from the times of all requests."""
-    found = Histogram.of(values_ns)
-    buckets = [(found.growth**bucket, count) for bucket, count in sorted(found.buckets.items())]
-    told = {"operation": OPERATION, "count": found.count, "max_ns": found.most_ns, "timer_ns": 0, "timer": "wall"}
-    return told | {"buckets": buckets}
+    return Histogram.of(values_ns).line(OPERATION, timer="wall")
 
 
 def redis(path: str, quick: bool) -> tuple[int, float, Record]:

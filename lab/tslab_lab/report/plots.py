@@ -8,9 +8,10 @@ from typing import Any
 from tslab_lab.display import figures
 from tslab_lab.display.figures import Array, Axes, Canvas, style
 from tslab_lab.display.layout import three_digits, time_text, time_unit
+from tslab_lab.estimates.histogram import SHARES, Curve
 from tslab_lab.estimates.medians import Spread
 from tslab_lab.memory.series import Line
-from tslab_lab.results import latencies, standings
+from tslab_lab.results import standings
 from tslab_lab.results.standings import ByAllocator
 
 WIDTH = 6.2  # as wide as the page on a desk, and still to be read on a phone
@@ -265,7 +266,7 @@ def series_panel(axes: Axes, lines: Mapping[str, Sequence[Line]]) -> None:
     figures.name_lines(axes, lines, ends, drawn, last, TINY)
 
 
-def latency(curves: Mapping[str, latencies.Curve]) -> Canvas:
+def latency(curves: Mapping[str, Curve]) -> Canvas:
     """Nines to the right, time upwards."""
     figure, axes = _figure(3.6)
     drawn, ends = list[Any](), list[tuple[float, float]]()
@@ -275,7 +276,7 @@ def latency(curves: Mapping[str, latencies.Curve]) -> Canvas:
         drawn += axes.step(*zip(*shown), where="pre", **figures.line(name))
         ends.append(shown[-1])
     last = max(end[0] for end in ends)
-    known = [share for share in latencies.SHARES if -math.log10(1 - share) <= last + 0.05]
+    known = [share for share in SHARES if -math.log10(1 - share) <= last + 0.05]
     axes.set_xticks([0, *(-math.log10(1 - share) for share in known)], ["0", *(f"p{100 * share:g}" for share in known)])
     axes.set_xlim(0, last)
     _time_ticks(axes)

@@ -8,9 +8,10 @@ from tslab_lab.allocators import sides
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.base.shapes import Record
 from tslab_lab.display.layout import Table, interval_text, mib, short, three_digits, time_text
+from tslab_lab.estimates.histogram import SHARES, Histogram, pooled
 from tslab_lab.estimates.medians import Spread
 from tslab_lab.estimates.randomisation import Judged
-from tslab_lab.results import latencies, measures, standings
+from tslab_lab.results import measures, standings
 from tslab_lab.results.standings import ByAllocator, Cases, Grid, Rounds
 
 Rows = Mapping[str, Rounds]  # of runs, by name
@@ -182,11 +183,12 @@ def judged(title: str, found: Iterable[Judged], wide: bool, mixed: bool = False)
 
 def percentiles(title: str, lines: Mapping[str, Sequence[Record]]) -> Table:
     """`lines`: by allocator, the histograms of all rounds."""
-    table = Table(title, ["ns", "count", *(f"p{100 * share:g}" for share in latencies.SHARES), "longest"])
+    table = Table(title, ["ns", "count", *(f"p{100 * share:g}" for share in SHARES), "longest"])
     for name, found in lines.items():
-        pooled = latencies.pooled(found)
-        values = [latencies.percentile_ns(*pooled, share) for share in latencies.SHARES]
-        table.rows.append([name, short(pooled.total), *map(short, values), short(pooled.most)])
+        one = pooled(map(Histogram.from_line, found))
+        table.rows.append(
+            [name, short(one.count), *(short(one.percentile_ns(share)) for share in SHARES), short(one.most_ns)]
+        )
     return table
 
 

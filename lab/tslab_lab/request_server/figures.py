@@ -86,11 +86,7 @@ def above_start(when: str) -> Figure:
 def record_of(run: Run) -> Figures:
     """One run of the server as a file of results keeps it: with the figures that all runs have."""
     histograms = {kind: histogram_of(run, kind) for kind in TIMES}
-    latency = [
-        {"operation": TIMES[kind], "count": one.count, "max_ns": one.most_ns, "timer_ns": 0}
-        | {"buckets": [[round(one.growth**bucket, 3), count] for bucket, count in sorted(one.buckets.items())]}
-        for kind, one in histograms.items()
-    ]
+    latency = [one.line(TIMES[kind]) for kind, one in histograms.items()]
     since: list[Point] = [(at, kib) for at, kib in run["series"] if at >= 0]  # the load's start
     series = {"t_ms": [at for at, _ in since], "rss_kb": [kib for _, kib in since]}
     memory, cpu = run["memory"], histograms[CPU]
