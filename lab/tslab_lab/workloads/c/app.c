@@ -12,11 +12,12 @@ enum {
     MEDIUM_PART = 10, // of the long-lived ones
 };
 
+#define PARAMETERS(X) X(operations, 0, ANY) X(thread_count, 1, THREADS_MOST) X(live_count, 1, ANY)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor actors[THREADS_MOST];
 static void **tables[THREADS_MOST][LIFETIMES];
 static uint32_t counts[LIFETIMES];
-static uint64_t operations;
-static unsigned thread_count;
 
 static void replace(actor *a, uint64_t times)
 {
@@ -59,15 +60,11 @@ static void finish(actor *a)
 
 int main(int count, char **words)
 {
-    uint64_t values[3];
-    arguments_read(count, words, "OPERATIONS THREADS LIVE", values, 3);
-    threads_check(values[1]);
-    require(values[2] != 0, "each thread must have live objects");
-    thread_count = (unsigned)values[1];
-    operations = values[0] / thread_count;
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    operations /= thread_count;
     counts[SHORT] = SHORT_LIVE;
-    counts[MEDIUM] = (uint32_t)values[2] / MEDIUM_PART + 1;
-    counts[LONG] = (uint32_t)values[2];
+    counts[MEDIUM] = live_count / MEDIUM_PART + 1;
+    counts[LONG] = live_count;
     for (unsigned i = 0; i < thread_count; i++) {
         actor_init(&actors[i], i);
         for (unsigned life = 0; life < LIFETIMES; life++) {
@@ -76,6 +73,6 @@ int main(int count, char **words)
     }
     base_measure();
     double seconds = crew_run(actors, thread_count, (crew_parts){ prepare, work, finish });
-    report(operations * thread_count, seconds, actors, thread_count, NULL, 0);
+    report((uint64_t)operations * thread_count, seconds, actors, thread_count, NULL, 0);
     return 0;
 }

@@ -4,11 +4,18 @@
 
 #include "pattern.h"
 
+#define PARAMETERS(X)                                                                                                  \
+    X(generations, 1, 100)                                                                                             \
+    X(mib, 1, 4096)                                                                                                    \
+    X(first_bytes, SIZE_LEAST, SIZE_MOST)                                                                              \
+    X(growth_percent, 0, 100)                                                                                          \
+    X(kept_percent, 0, 100)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor a;
 static void **live[2]; // the generation before, and this one
 static void **kept;
 static size_t kept_count;
-static uint32_t kept_percent;
 static pthread_mutex_t until_the_end = PTHREAD_MUTEX_INITIALIZER;
 
 static void *wait_for_the_end(void *nothing)
@@ -56,20 +63,13 @@ static size_t replace_all(size_t old_count, uint32_t old_size, size_t new_count,
 
 int main(int count, char **words)
 {
-    uint64_t values[5];
-    arguments_read(count, words, "GENERATIONS MIB BYTES GROWTH_PERCENT KEPT_PERCENT", values, 5);
-    require(values[0] != 0 && values[0] <= 100 && values[1] != 0 && values[1] <= 4096,
-            "there must be from 1 to 100 generations of 1 to 4096 MiB");
-    require(values[3] <= 100 && values[4] <= 100, "growth and what is kept are percentages");
-    sizes_check(values[2], values[2]);
-    uint64_t bytes = values[1] << 20;
-    size_t most = bytes / values[2];
-    kept_percent = (uint32_t)values[4];
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    uint64_t bytes = (uint64_t)mib << 20;
+    size_t most = bytes / first_bytes;
     actor_init(&a, 0);
     live[0] = table_map(most * sizeof *live[0]);
     live[1] = table_map(most * sizeof *live[1]);
-    kept = table_map((most * values[0] + 1) * sizeof *kept);
+    kept = table_map((most * generations + 1) * sizeof *kept);
     pthread_mutex_lock(&until_the_end);
     threads_start(&a, 1, wait_for_the_end);
     base_measure();
@@ -77,12 +77,12 @@ int main(int count, char **words)
     size_t now = 0;
     uint64_t operations = 0;
     uint32_t before = 0;
-    uint32_t size = (uint32_t)values[2];
-    for (uint64_t generation = 0; generation < values[0]; generation++) {
+    uint32_t size = first_bytes;
+    for (uint32_t generation = 0; generation < generations; generation++) {
         now = replace_all(now, before, bytes / size, size);
         operations += now;
         before = size;
-        size += size * values[3] / 100;
+        size += size * growth_percent / 100;
         require(size <= SIZE_MOST, "buffers must not grow beyond 1048576 bytes");
     }
     for (size_t i = 0; i < now; i++) {

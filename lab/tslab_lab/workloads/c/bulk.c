@@ -3,9 +3,12 @@
 
 #include "pattern.h"
 
-enum { FIFO, LIFO, RANDOM, ORDERS };
+enum { FIFO, LIFO, RANDOM };
 
-static void order_fill(actor *a, uint32_t *order, uint32_t objects, uint64_t kind)
+#define PARAMETERS(X) X(operations, 0, ANY) X(objects, 1, ANY) SIZES(X) X(kind, FIFO, RANDOM)
+PARAMETERS(PARAMETER_VARIABLE)
+
+static void order_fill(actor *a, uint32_t *order)
 {
     for (uint32_t i = 0; i < objects; i++) {
         order[i] = kind == LIFO ? objects - 1 - i : i;
@@ -18,10 +21,10 @@ static void order_fill(actor *a, uint32_t *order, uint32_t objects, uint64_t kin
     }
 }
 
-static void in_and_out(actor *a, void **live, const uint32_t *order, uint32_t objects, const uint32_t *sizes)
+static void in_and_out(actor *a, void **live, const uint32_t *order)
 {
     for (uint32_t i = 0; i < objects; i++) {
-        live[i] = object_make(a, low_between(random_next(a), sizes[0], sizes[1]));
+        live[i] = object_make(a, low_between(random_next(a), min, max));
     }
     for (uint32_t i = 0; i < objects; i++) {
         object_drop(a, live[order[i]]);
@@ -30,29 +33,25 @@ static void in_and_out(actor *a, void **live, const uint32_t *order, uint32_t ob
 
 int main(int count, char **words)
 {
-    uint64_t values[5];
-    arguments_read(count, words, "OPERATIONS OBJECTS LEAST MOST ORDER", values, 5);
-    uint32_t objects = (uint32_t)values[1];
-    uint32_t sizes[2] = { (uint32_t)values[2], (uint32_t)values[3] };
-    sizes_check(sizes[0], sizes[1]);
-    require(objects != 0 && values[4] < ORDERS, "there must be objects, and the order must be 0, 1 or 2");
-    uint64_t rounds = values[0] / objects + 1;
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    require(min <= max, "min must be no more than max");
+    uint64_t rounds = operations / objects + 1;
 
     static actor a;
     actor_init(&a, 0);
     void **live = table_map(objects * sizeof *live);
     uint32_t *order = table_map(objects * sizeof *order);
-    order_fill(&a, order, objects, values[4]);
+    order_fill(&a, order);
     base_measure();
     for (uint64_t i = 0; i < rounds / 5 + 1; i++) {
-        in_and_out(&a, live, order, objects, sizes);
+        in_and_out(&a, live, order);
     }
     double start = cpu_begin();
     for (uint64_t i = 0; i < rounds; i++) {
-        in_and_out(&a, live, order, objects, sizes);
+        in_and_out(&a, live, order);
     }
     double seconds = cpu_end(start);
-    live_bytes_most = (int64_t)objects * (sizes[0] + sizes[1]) / 2;
+    live_bytes_most = (int64_t)objects * (min + max) / 2;
     report(rounds * objects, seconds, &a, 1, NULL, 0);
     return 0;
 }

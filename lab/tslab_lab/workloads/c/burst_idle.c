@@ -4,12 +4,17 @@
 
 #include "pattern.h"
 
+#define PARAMETERS(X)                                                                                                  \
+    X(bursts, 1, ANY)                                                                                                  \
+    X(objects, 1, ANY)                                                                                                 \
+    SIZES(X)                                                                                                           \
+    X(idle_ms, 0, ANY)                                                                                                 \
+    X(thread_count, 1, THREADS_MOST)                                                                                   \
+    X(watch_ms, 0, ANY)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor actors[THREADS_MOST];
 static void **tables[THREADS_MOST];
-static uint64_t bursts;
-static uint32_t objects; // of each thread
-static uint32_t sizes[2];
-static unsigned thread_count;
 static pthread_barrier_t everybody;
 
 enum { LOOK_MS = 2 };
@@ -18,7 +23,7 @@ static void burst(actor *a)
 {
     void **live = tables[a->index];
     for (uint32_t i = 0; i < objects; i++) {
-        live[i] = object_make(a, low_between(random_next(a), sizes[0], sizes[1]));
+        live[i] = object_make(a, low_between(random_next(a), min, max));
     }
     if (a->index == 0) {
         live_sample(actors, thread_count);
@@ -65,17 +70,9 @@ static double return_ms(uint64_t most_ms)
 
 int main(int count, char **words)
 {
-    uint64_t values[7];
-    arguments_read(count, words, "BURSTS OBJECTS LEAST MOST IDLE_MS THREADS WATCH_MS", values, 7);
-    bursts = values[0];
-    sizes[0] = (uint32_t)values[2];
-    sizes[1] = (uint32_t)values[3];
-    sizes_check(sizes[0], sizes[1]);
-    threads_check(values[5]);
-    thread_count = (unsigned)values[5];
-    objects = (uint32_t)values[1] / thread_count;
-    require(bursts != 0 && objects != 0, "there must be a burst, and objects in it");
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    objects /= thread_count; // of each
+    require(min <= max && objects != 0, "min must be no more than max, and each thread must have objects");
     for (unsigned i = 0; i < thread_count; i++) {
         actor_init(&actors[i], i);
         tables[i] = table_map(objects * sizeof *tables[i]);
@@ -90,14 +87,14 @@ int main(int count, char **words)
     for (uint64_t i = 0; i < bursts; i++) {
         seconds += burst_seconds();
         last_kib = rss_kib();
-        sleep_ms(values[4]);
+        sleep_ms(idle_ms);
         last_idle_kib = rss_kib();
         if (i == 0) {
             first_kib = last_kib;
             first_idle_kib = last_idle_kib;
         }
     }
-    double returned_ms = return_ms(values[6]);
+    double returned_ms = return_ms(watch_ms);
     if (thread_count > 1) {
         threads_join(actors, thread_count);
     }
@@ -105,7 +102,7 @@ int main(int count, char **words)
                      { "idle_first_kib", (double)first_idle_kib },
                      { "burst_last_kib", (double)last_kib },
                      { "idle_last_kib", (double)last_idle_kib },
-                     { "return_ms", returned_ms + (double)values[4] } };
-    report(bursts * objects * thread_count, seconds, actors, thread_count, facts, 5);
+                     { "return_ms", returned_ms + (double)idle_ms } };
+    report((uint64_t)bursts * objects * thread_count, seconds, actors, thread_count, facts, 5);
     return 0;
 }

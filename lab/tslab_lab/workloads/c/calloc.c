@@ -4,9 +4,11 @@
 #include "mixture.h"
 #include "replacing.h"
 
-static void *zeroed_make(actor *a, const uint32_t *sizes)
+#define PARAMETERS(X) X(operations, 0, ANY) X(live_count, 1, ANY)
+PARAMETERS(PARAMETER_VARIABLE)
+
+static void *zeroed_make(actor *a)
 {
-    (void)sizes; // its own
     uint32_t size = mixture_size(a);
     unsigned char *object = timed_calloc(a, size);
     unsigned char any = 0;
@@ -21,19 +23,18 @@ static void *zeroed_make(actor *a, const uint32_t *sizes)
     return object;
 }
 
-static void replace(actor *a, void **live, uint32_t live_count, const uint32_t *sizes, uint64_t times)
+static void replace(actor *a, void **live, uint64_t times)
 {
     for (uint64_t i = 0; i < times; i++) {
         void **place = &live[high_below(random_next(a), live_count)];
         object_drop(a, *place);
-        *place = zeroed_make(a, sizes);
+        *place = zeroed_make(a);
     }
 }
 
 int main(int count, char **words)
 {
-    uint64_t values[2];
-    arguments_read(count, words, "OPERATIONS LIVE", values, 2);
-    replacing_run((replacing_parts){ zeroed_make, replace }, (uint32_t)values[1], NULL, values[0] / 5, values[0]);
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    replacing_run((replacing_parts){ zeroed_make, replace }, live_count, operations / 5, operations);
     return 0;
 }

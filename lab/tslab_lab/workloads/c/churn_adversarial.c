@@ -5,9 +5,11 @@
 
 enum { SIZES = 14, ORDERS = 3 };
 
+#define PARAMETERS(X) X(operations, 0, ANY) X(objects, 1, ANY)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static const uint32_t sizes[SIZES] = { 16, 2048, 96, 512, 4096, 48, 1024, 24, 8192, 256, 32, 768, 128, 1536 };
 static void **live;
-static uint32_t objects;
 
 // In order, in reverse, and every second one first.
 static uint32_t place_of(uint32_t i, unsigned order)
@@ -34,12 +36,8 @@ static void phases(actor *a, uint64_t times)
 
 int main(int count, char **words)
 {
-    uint64_t values[2];
-    arguments_read(count, words, "OPERATIONS OBJECTS", values, 2);
-    objects = (uint32_t)values[1];
-    require(objects != 0, "there must be objects in a phase");
-    uint64_t times = values[0] / objects + 1;
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    uint64_t times = operations / objects + 1;
     static actor a;
     actor_init(&a, 0);
     live = table_map(objects * sizeof *live);

@@ -5,13 +5,16 @@
 
 enum { LATEST = 64 };
 
+#define PARAMETERS(X)                                                                                                  \
+    X(operations, 0, ANY)                                                                                              \
+    X(live_count, 1, ANY)                                                                                              \
+    X(size, SIZE_LEAST, SIZE_MOST)                                                                                     \
+    X(locality_percent, 0, 100)                                                                                        \
+    X(thread_count, 1, THREADS_MOST)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor actors[THREADS_MOST];
 static void **tables[THREADS_MOST];
-static uint64_t operations;
-static uint32_t live_count;
-static uint32_t size;
-static uint32_t locality_percent;
-static unsigned thread_count;
 
 static void replace(actor *a, uint64_t times)
 {
@@ -52,23 +55,14 @@ static void finish(actor *a)
 
 int main(int count, char **words)
 {
-    uint64_t values[5];
-    arguments_read(count, words, "OPERATIONS LIVE SIZE LOCALITY_PERCENT THREADS", values, 5);
-    live_count = (uint32_t)values[1];
-    size = (uint32_t)values[2];
-    locality_percent = (uint32_t)values[3];
-    sizes_check(size, size);
-    threads_check(values[4]);
-    require(live_count != 0 && locality_percent <= 100, "there must be live objects, and the locality is a percentage");
-    thread_count = (unsigned)values[4];
-    operations = values[0] / thread_count;
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    operations /= thread_count;
     for (unsigned i = 0; i < thread_count; i++) {
         actor_init(&actors[i], i);
         tables[i] = table_map(live_count * sizeof *tables[i]);
     }
     base_measure();
     double seconds = crew_run(actors, thread_count, (crew_parts){ prepare, work, finish });
-    report(operations * thread_count, seconds, actors, thread_count, NULL, 0);
+    report((uint64_t)operations * thread_count, seconds, actors, thread_count, NULL, 0);
     return 0;
 }

@@ -45,15 +45,16 @@ typedef struct {
     uint64_t now;
 } heap;
 
+#define PARAMETERS(X) X(operations, 0, ANY) X(profile, 0, ANY) X(live_mib, 1, 4096) X(thread_count, 1, THREADS_MOST)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor actors[THREADS_MOST];
 static heap heaps[THREADS_MOST];
 static row rows[ROWS_MOST];
 static uint32_t row_count;
 static lottery by_rate;
 static lottery by_live;
-static uint64_t operations;
 static uint32_t live_count; // of each thread
-static unsigned thread_count;
 
 static double random_unit(actor *a)
 {
@@ -230,7 +231,7 @@ static void finish(actor *a)
     }
 }
 
-static const char *file_read(unsigned profile)
+static const char *file_read(void)
 {
     const char *directory = getenv("FLEETBENCH");
     require(directory != NULL,
@@ -284,14 +285,10 @@ static void rows_scale(double bytes)
 
 int main(int count, char **words)
 {
-    uint64_t values[4];
-    arguments_read(count, words, "OPERATIONS PROFILE LIVE_MIB THREADS", values, 4);
-    threads_check(values[3]);
-    require(values[2] != 0 && values[2] <= 4096, "there must be from 1 to 4096 MiB alive");
-    thread_count = (unsigned)values[3];
-    operations = values[0] / thread_count;
-    double bytes = (double)(values[2] << 20) / thread_count;
-    rows_read(file_read((unsigned)values[1]), bytes / SHARE_MOST);
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    operations /= thread_count;
+    double bytes = (double)((uint64_t)live_mib << 20) / thread_count;
+    rows_read(file_read(), bytes / SHARE_MOST);
     rows_scale(bytes);
     uint32_t room = live_count * SPARE + 1000;
     for (unsigned i = 0; i < thread_count; i++) {
@@ -304,6 +301,6 @@ int main(int count, char **words)
     base_measure();
     double seconds = crew_run(actors, thread_count, (crew_parts){ prepare, work, finish });
     fact facts[] = { { "sizes", row_count }, { "live_objects", (double)live_count * thread_count } };
-    report(operations * thread_count, seconds, actors, thread_count, facts, 2);
+    report((uint64_t)operations * thread_count, seconds, actors, thread_count, facts, 2);
     return 0;
 }

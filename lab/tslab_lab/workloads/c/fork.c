@@ -11,10 +11,11 @@ enum {
     REPLACED_PART = 4, // and by the parent, between two forks, replaced
 };
 
+#define PARAMETERS(X) X(fork_count, 1, ANY) X(live_count, 1, ANY) X(child_objects, 1, ANY)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor *actors; // shared with the children, so that what they did is counted
 static void **live;
-static uint32_t live_count;
-static uint32_t child_objects;
 static void **own;
 
 // The sums of an actor for what is inherited are the child's alone: the parent goes on owning its objects.
@@ -66,12 +67,7 @@ static void forks(uint64_t times)
 
 int main(int count, char **words)
 {
-    uint64_t values[3];
-    arguments_read(count, words, "FORKS LIVE CHILD_OBJECTS", values, 3);
-    live_count = (uint32_t)values[1];
-    child_objects = (uint32_t)values[2];
-    require(values[0] != 0 && live_count != 0 && child_objects != 0, "there must be forks, and objects on both sides");
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
     int flags = MAP_SHARED | MAP_ANONYMOUS;
     actors = mmap(NULL, ACTORS * sizeof *actors, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (actors == MAP_FAILED) {
@@ -89,14 +85,14 @@ int main(int count, char **words)
         live[i] = object_make(a, low_between(random_next(a), 16, 512));
     }
     live_sample(actors, ACTORS);
-    forks(values[0] / 10 + 1);
+    forks(fork_count / 10 + 1);
     double start = wall_begin();
-    forks(values[0]);
+    forks(fork_count);
     double seconds = wall_end(start);
     for (uint32_t i = 0; i < live_count; i++) {
         object_drop(a, live[i]);
     }
-    fact rate = { "forks_per_second", (double)values[0] / seconds };
-    report(values[0], seconds, actors, ACTORS, &rate, 1);
+    fact rate = { "forks_per_second", (double)fork_count / seconds };
+    report(fork_count, seconds, actors, ACTORS, &rate, 1);
     return 0;
 }

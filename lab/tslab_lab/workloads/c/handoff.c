@@ -8,14 +8,18 @@ enum {
     SAMPLE_INTERVAL = 1024, // frees between two counts of what is live
 };
 
+#define PARAMETERS(X)                                                                                                  \
+    X(operations, 0, ANY)                                                                                              \
+    X(maker_count, 1, THREADS_MOST)                                                                                    \
+    X(window, 0, ANY)                                                                                                  \
+    SIZES(X)                                                                                                           \
+    X(ring_size, 1, ANY)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor actors[THREADS_MOST + 1]; // the last is the freer
 static ring rings[THREADS_MOST];
 static void **tables[THREADS_MOST];
 static pthread_barrier_t everybody;
-static uint64_t operations;
-static unsigned maker_count;
-static uint32_t window;
-static uint32_t sizes[2];
 
 static void hand_over(ring *out, void *object)
 {
@@ -29,7 +33,7 @@ static void make_and_hand_over(actor *a, uint64_t times)
     void **kept = tables[a->index];
     uint32_t place = 0;
     for (uint64_t i = 0; i < times; i++) {
-        void *object = object_make(a, low_between(random_next(a), sizes[0], sizes[1]));
+        void *object = object_make(a, low_between(random_next(a), min, max));
         if (window != 0) {
             void *oldest = kept[place];
             kept[place] = object;
@@ -67,7 +71,7 @@ static void *work(void *argument)
     actor *a = argument;
     int frees = a->index == maker_count;
     for (uint32_t i = 0; !frees && i < window; i++) {
-        tables[a->index][i] = object_make(a, low_between(random_next(a), sizes[0], sizes[1]));
+        tables[a->index][i] = object_make(a, low_between(random_next(a), min, max));
     }
     uint64_t parts[2] = { operations / 10, operations };
     for (unsigned i = 0; i < 2; i++) {
@@ -86,23 +90,16 @@ static void *work(void *argument)
 
 int main(int count, char **words)
 {
-    uint64_t values[6];
-    arguments_read(count, words, "OPERATIONS MAKERS WINDOW LEAST MOST RING", values, 6);
-    maker_count = (unsigned)values[1];
-    window = (uint32_t)values[2];
-    sizes[0] = (uint32_t)values[3];
-    sizes[1] = (uint32_t)values[4];
-    sizes_check(sizes[0], sizes[1]);
-    threads_check(values[1]);
-    operations = values[0] / maker_count;
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    require(min <= max, "min must be no more than max");
+    operations /= maker_count;
     unsigned thread_count = maker_count + 1;
     pthread_barrier_init(&everybody, NULL, thread_count + 1);
     for (unsigned i = 0; i < thread_count; i++) {
         actor_init(&actors[i], i);
     }
     for (unsigned i = 0; i < maker_count; i++) {
-        ring_init(&rings[i], values[5]);
+        ring_init(&rings[i], ring_size);
         tables[i] = table_map((window + 1) * sizeof *tables[i]);
     }
     base_measure();
@@ -110,6 +107,6 @@ int main(int count, char **words)
     double start = gate_begin(&everybody);
     double seconds = gate_end(&everybody, start);
     threads_join(actors, thread_count);
-    report(operations * maker_count, seconds, actors, thread_count, NULL, 0);
+    report((uint64_t)operations * maker_count, seconds, actors, thread_count, NULL, 0);
     return 0;
 }

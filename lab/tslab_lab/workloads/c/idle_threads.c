@@ -12,10 +12,12 @@ enum {
     STACK_BYTES = 256 << 10,
 };
 
+#define PARAMETERS(X) X(threads, 1, IDLE_MOST) X(each, 1, 1000)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor *actors;
 static void ***tables;
 static pthread_barrier_t everybody;
-static uint32_t each; // objects of each size
 
 static uint32_t size_of(unsigned i)
 {
@@ -43,7 +45,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void start_all(unsigned threads)
+static void start_all(void)
 {
     pthread_attr_t small;
     pthread_attr_init(&small);
@@ -58,13 +60,7 @@ static void start_all(unsigned threads)
 
 int main(int count, char **words)
 {
-    uint64_t values[2];
-    arguments_read(count, words, "THREADS OBJECTS", values, 2);
-    require(values[0] != 0 && values[0] <= IDLE_MOST, "there must be from 1 to 4000 threads");
-    require(values[1] != 0 && values[1] <= 1000, "each must have from 1 to 1000 objects of each size");
-    unsigned threads = (unsigned)values[0];
-    each = (uint32_t)values[1];
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
     pthread_barrier_init(&everybody, NULL, threads + 1);
     actors = table_map(threads * sizeof *actors);
     tables = table_map(threads * sizeof *tables);
@@ -75,7 +71,7 @@ int main(int count, char **words)
     }
     base_measure();
     long before_kib = rss_kib();
-    start_all(threads);
+    start_all();
     pthread_barrier_wait(&everybody);
     long started_kib = rss_kib();
     double start = gate_begin(&everybody);

@@ -11,6 +11,14 @@ typedef struct {
     uint64_t serial;
 } block;
 
+#define PARAMETERS(X)                                                                                                  \
+    X(operations, 0, ANY)                                                                                              \
+    X(live_count, 1, 10000)                                                                                            \
+    X(least_kib, 8, 1048576)                                                                                           \
+    X(most_kib, 8, 1048576)                                                                                            \
+    X(touch, 1, 1048576)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor a;
 static uint64_t least;
 static uint64_t most;
@@ -110,7 +118,7 @@ static void block_drop(block *b)
 }
 
 // Two of three times a block that is there grows, if it may.
-static void step(block *blocks, uint32_t live_count, uint64_t times)
+static void step(block *blocks, uint64_t times)
 {
     for (uint64_t i = 0; i < times; i++) {
         uint64_t random = random_next(&a);
@@ -127,29 +135,23 @@ static void step(block *blocks, uint32_t live_count, uint64_t times)
 
 int main(int count, char **words)
 {
-    uint64_t values[5];
-    arguments_read(count, words, "OPERATIONS LIVE LEAST_KIB MOST_KIB TOUCH", values, 5);
-    require(values[1] != 0 && values[1] <= 10000, "there must be from 1 to 10000 live blocks");
-    require(values[2] >= 8 && values[2] <= values[3] && values[3] <= 1048576, "blocks must be from 8 to 1048576 KiB");
-    require(values[2] % 4 == 0 && values[3] % 4 == 0, "blocks must be of whole pages of 4 KiB");
-    require(values[4] != 0 && values[4] <= 1048576, "one of every 1 to 1048576 pages is touched");
-    uint32_t live_count = (uint32_t)values[1];
-    least = values[2] * 1024;
-    most = values[3] * 1024;
-    stride = values[4] * PAGE;
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    require(least_kib <= most_kib && least_kib % 4 == 0 && most_kib % 4 == 0, "blocks must be of whole pages of 4 KiB");
+    least = (uint64_t)least_kib * 1024;
+    most = (uint64_t)most_kib * 1024;
+    stride = (uint64_t)touch * PAGE;
     actor_init(&a, 0);
     block *blocks = table_map(live_count * sizeof *blocks);
     base_measure();
-    step(blocks, live_count, values[0] / 10 + live_count);
+    step(blocks, (uint64_t)operations / 10 + live_count);
     double start = cpu_begin();
-    step(blocks, live_count, values[0]);
+    step(blocks, operations);
     double seconds = cpu_end(start);
     for (uint32_t i = 0; i < live_count; i++) {
         if (blocks[i].start != NULL) {
             block_drop(&blocks[i]);
         }
     }
-    report(values[0], seconds, &a, 1, NULL, 0);
+    report(operations, seconds, &a, 1, NULL, 0);
     return 0;
 }

@@ -6,15 +6,20 @@
 
 #include <semaphore.h>
 
+#define PARAMETERS(X)                                                                                                  \
+    X(operations, 0, ANY)                                                                                              \
+    X(thread_count, 1, THREADS_MOST)                                                                                   \
+    X(slot_count, 1, ANY)                                                                                              \
+    SIZES(X)                                                                                                           \
+    X(generations, 1, ANY)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor actors[THREADS_MOST];
 static void **tables[THREADS_MOST];
 static unsigned generations_left[THREADS_MOST];
 static pthread_attr_t detached;
 static sem_t chains_done;
-static unsigned thread_count;
 static uint64_t part; // operations of one thread's life
-static uint32_t slot_count;
-static uint32_t sizes[2];
 
 static int is_inherited(const void *object, uint64_t first_serial)
 {
@@ -37,7 +42,7 @@ static void *work(void *argument)
             a->local_frees++;
         }
         object_drop(a, *place);
-        *place = object_make(a, low_between(random, sizes[0], sizes[1]));
+        *place = object_make(a, low_between(random, min, max));
     }
     pthread_t next;
     if (--generations_left[a->index] == 0) {
@@ -64,17 +69,9 @@ static void run_chains(void)
 
 int main(int count, char **words)
 {
-    uint64_t values[6];
-    arguments_read(count, words, "OPERATIONS THREADS SLOTS LEAST MOST GENERATIONS", values, 6);
-    threads_check(values[1]);
-    thread_count = (unsigned)values[1];
-    slot_count = (uint32_t)values[2];
-    sizes[0] = (uint32_t)values[3];
-    sizes[1] = (uint32_t)values[4];
-    sizes_check(sizes[0], sizes[1]);
-    require(slot_count != 0 && values[5] != 0, "each thread must have slots, and there must be a generation of them");
-    unsigned generations = (unsigned)values[5];
-    part = values[0] / thread_count / generations + 1;
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    require(min <= max, "min must be no more than max");
+    part = operations / thread_count / generations + 1;
 
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
@@ -87,7 +84,7 @@ int main(int count, char **words)
     base_measure();
     for (unsigned i = 0; i < thread_count; i++) {
         for (uint32_t slot = 0; slot < slot_count; slot++) {
-            tables[i][slot] = object_make(&actors[i], low_between(random_next(&actors[i]), sizes[0], sizes[1]));
+            tables[i][slot] = object_make(&actors[i], low_between(random_next(&actors[i]), min, max));
         }
     }
     double start = wall_begin();

@@ -3,16 +3,17 @@
 
 #include "pattern.h"
 
+#define PARAMETERS(X) X(operations, 0, ANY) X(low, 0, ANY) X(high, 1, ANY) SIZES(X)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static void **live;
-static uint32_t high;
-static uint32_t sizes[2];
 static uint64_t made;
 static uint64_t dropped;
 
 static void rise(actor *a, uint32_t to)
 {
     while (made - dropped < to) {
-        live[made++ % high] = object_make(a, low_between(random_next(a), sizes[0], sizes[1]));
+        live[made++ % high] = object_make(a, low_between(random_next(a), min, max));
     }
 }
 
@@ -23,7 +24,7 @@ static void fall(actor *a, uint32_t to)
     }
 }
 
-static void waves(actor *a, uint64_t times, uint32_t low)
+static void waves(actor *a, uint64_t times)
 {
     for (uint64_t i = 0; i < times; i++) {
         rise(a, high);
@@ -33,23 +34,17 @@ static void waves(actor *a, uint64_t times, uint32_t low)
 
 int main(int count, char **words)
 {
-    uint64_t values[5];
-    arguments_read(count, words, "OPERATIONS LOW HIGH LEAST MOST", values, 5);
-    uint32_t low = (uint32_t)values[1];
-    high = (uint32_t)values[2];
-    sizes[0] = (uint32_t)values[3];
-    sizes[1] = (uint32_t)values[4];
-    sizes_check(sizes[0], sizes[1]);
-    require(low < high, "the low mark must be below the high one");
-    uint64_t times = values[0] / (high - low) + 1;
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    require(min <= max && low < high, "min must be no more than max, and low less than high");
+    uint64_t times = operations / (high - low) + 1;
 
     static actor a;
     actor_init(&a, 0);
     live = table_map(high * sizeof *live);
     base_measure();
-    waves(&a, times / 10 + 1, low);
+    waves(&a, times / 10 + 1);
     double start = cpu_begin();
-    waves(&a, times, low);
+    waves(&a, times);
     double seconds = cpu_end(start);
     rise(&a, high);
     live_sample(&a, 1);

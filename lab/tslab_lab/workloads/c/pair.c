@@ -2,14 +2,12 @@
 
 #include "pattern.h"
 
+#define PARAMETERS(X) X(operations, 0, ANY) X(size, SIZE_LEAST, SIZE_MOST)
+PARAMETERS(PARAMETER_VARIABLE)
+
 int main(int count, char **words)
 {
-    uint64_t values[2];
-    arguments_read(count, words, "OPERATIONS SIZE", values, 2);
-    uint64_t operations = values[0];
-    uint32_t size = (uint32_t)values[1];
-    sizes_check(size, size);
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
     static actor a;
     actor_init(&a, 0);
     base_measure();

@@ -290,39 +290,44 @@ static inline int number_read(const char *word, uint64_t *value)
     return errno == 0 && *end == '\0' && end != word && word[0] != '-' && *value < UINT32_MAX;
 }
 
-// The arguments are whole numbers, all of them required; `names` is the usage. One more may follow in every program:
-// how long to wait before RSS is looked at, when all work is done.
-static inline void arguments_read(int count, char **words, const char *names, uint64_t *values, int wanted)
+// The parameters are whole numbers, all of them required. A program lists them as PARAMETERS(X), in the order of its
+// command line, each with the least and the most that it may be: it becomes a variable. One more may follow in every
+// program: how long to wait before RSS is looked at, when all work is done.
+typedef struct {
+    const char *name;
+    uint32_t *value;
+    uint32_t least, most;
+} parameter;
+
+#define ANY                                   (UINT32_MAX - 1)
+#define PARAMETER_VARIABLE(name, least, most) static uint32_t name;
+#define SIZES(X)                              X(min, SIZE_LEAST, SIZE_MOST) X(max, SIZE_LEAST, SIZE_MOST)
+#define PARAMETER_ROW(name, least, most)      { #name, &name, least, most },
+
+// The last one has no name.
+static inline void parameters_read(int count, char **words, const parameter *wanted)
 {
-    uint64_t settle = 0;
-    int good = count == wanted + 1 || (count == wanted + 2 && number_read(words[wanted + 1], &settle));
-    for (int i = 0; good && i < wanted; i++) {
-        good = number_read(words[i + 1], &values[i]);
+    uint64_t value;
+    int at = 1;
+    for (; wanted->name != NULL; wanted++, at++) {
+        if (at >= count || !number_read(words[at], &value) || value < wanted->least || value > wanted->most) {
+            fprintf(stderr, "pattern: %s must be from %u to %u\n", wanted->name, wanted->least, wanted->most);
+            exit(2);
+        }
+        *wanted->value = (uint32_t)value;
     }
-    if (!good) {
-        fprintf(stderr, "usage: %s %s [SETTLE_MS]\n", words[0], names);
-        exit(2);
+    if (at < count && number_read(words[at], &value)) {
+        settle_ms = (unsigned)value;
     }
-    settle_ms = (unsigned)settle;
 }
 
-// For what the arguments must be.
+// For what else the parameters must be.
 static inline void require(int good, const char *sentence)
 {
     if (!good) {
         fprintf(stderr, "pattern: %s\n", sentence);
         exit(2);
     }
-}
-
-static inline void sizes_check(uint64_t least, uint64_t most)
-{
-    require(least >= SIZE_LEAST && most >= least && most <= SIZE_MOST, "sizes must be from 16 to 1048576");
-}
-
-static inline void threads_check(uint64_t threads)
-{
-    require(threads >= 1 && threads <= THREADS_MOST, "there must be from 1 to 64 threads");
 }
 
 // Everything must have been freed. The hash is the same for the same work, whatever the allocator.

@@ -9,14 +9,14 @@ enum { BANDS = 6 };
 static const uint32_t bands[BANDS][2] = { { 16, 64 },   { 513, 1024 },  { 65, 128 },
                                           { 257, 512 }, { 1025, 2048 }, { 129, 256 } };
 
+#define PARAMETERS(X) X(phases, 1, 1000) X(mib, 1, 4096) X(survivors_percent, 0, 100) X(thread_count, 1, THREADS_MOST)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor actors[THREADS_MOST];
 static void **tables[THREADS_MOST];
 static void **survivors[THREADS_MOST];
 static uint64_t survivor_counts[THREADS_MOST];
-static uint64_t phases;
 static uint64_t phase_bytes; // of each thread
-static uint64_t survivors_percent;
-static unsigned thread_count;
 
 // As many as the mean size tells, so that the work is the same for every allocator.
 static size_t objects_in(uint64_t phase)
@@ -62,16 +62,8 @@ static void work(actor *a)
 
 int main(int count, char **words)
 {
-    uint64_t values[4];
-    arguments_read(count, words, "PHASES MIB SURVIVORS_PERCENT THREADS", values, 4);
-    require(values[0] != 0 && values[0] <= 1000 && values[1] != 0 && values[1] <= 4096 && values[2] <= 100,
-            "there must be from 1 to 1000 phases of 1 to 4096 MiB, and the survivors are a percentage");
-    threads_check(values[3]);
-    phases = values[0];
-    thread_count = (unsigned)values[3];
-    phase_bytes = (values[1] << 20) / thread_count;
-    survivors_percent = values[2];
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    phase_bytes = ((uint64_t)mib << 20) / thread_count;
     uint64_t operations = 0;
     for (uint64_t phase = 0; phase < phases; phase++) {
         operations += objects_in(phase) * thread_count;

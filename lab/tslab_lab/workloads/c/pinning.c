@@ -4,12 +4,19 @@
 
 #include "pattern.h"
 
+#define PARAMETERS(X)                                                                                                  \
+    X(mib, 1, 4096)                                                                                                    \
+    X(size, SIZE_LEAST, SIZE_MOST)                                                                                     \
+    X(then_size, SIZE_LEAST, SIZE_MOST)                                                                                \
+    X(keep_kib, 0, ANY)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor a;
 
-static void allocate(void **objects, size_t many, uint32_t size)
+static void allocate(void **objects, size_t many, uint32_t bytes)
 {
     for (size_t i = 0; i < many; i++) {
-        objects[i] = object_make(&a, size);
+        objects[i] = object_make(&a, bytes);
     }
     live_sample(&a, 1);
 }
@@ -26,28 +33,24 @@ static void drop(void **objects, size_t many, size_t but_every)
 
 int main(int count, char **words)
 {
-    uint64_t values[4];
-    arguments_read(count, words, "MIB SIZE THEN KEEP_KIB", values, 4);
-    require(values[0] != 0 && values[0] <= 4096, "there must be from 1 to 4096 MiB of objects");
-    sizes_check(values[1], values[1]);
-    sizes_check(values[2], values[2]);
-    size_t keep_every = values[3] * 1024 / values[1];
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    size_t keep_every = (size_t)keep_kib * 1024 / size;
     require(keep_every > 1, "one in so many KiB is kept, and they must hold more than one object");
-    size_t first_count = (values[0] << 20) / values[1];
-    size_t then_count = (values[0] << 20) / values[2];
+    size_t first_count = ((size_t)mib << 20) / size;
+    size_t then_count = ((size_t)mib << 20) / then_size;
 
     actor_init(&a, 0);
     void **first = table_map(first_count * sizeof *first);
     void **then = table_map(then_count * sizeof *then);
     base_measure();
     double start = cpu_begin();
-    allocate(first, first_count, (uint32_t)values[1]);
+    allocate(first, first_count, size);
     drop(first, first_count, keep_every);
     double seconds = cpu_end(start);
     long pinned_kib = rss_kib();
 
     start = cpu_begin();
-    allocate(then, then_count, (uint32_t)values[2]);
+    allocate(then, then_count, then_size);
     seconds += cpu_end(start);
     long refilled_kib = rss_kib();
     start = cpu_begin();

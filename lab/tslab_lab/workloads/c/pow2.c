@@ -6,8 +6,10 @@
 
 enum { BITS_LEAST = 4, BITS_MOST = 20, SIZES = BITS_MOST - BITS_LEAST + 1 };
 
+#define PARAMETERS(X) X(operations, 0, ANY) X(object_count, 1, 100000)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static void **objects;
-static uint32_t object_count;
 
 // An even number of passes, after which every object is as it was.
 static void write_all(uint64_t passes)
@@ -22,11 +24,8 @@ static void write_all(uint64_t passes)
 
 int main(int count, char **words)
 {
-    uint64_t values[2];
-    arguments_read(count, words, "OPERATIONS OBJECTS", values, 2);
-    object_count = (uint32_t)values[1];
-    require(object_count != 0 && object_count <= 100000, "there must be from 1 to 100000 objects of each size");
-    uint64_t passes = (values[0] / SIZES / object_count + 1) / 2 * 2 + 2;
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    uint64_t passes = ((uint64_t)operations / SIZES / object_count + 1) / 2 * 2 + 2;
 
     static actor a;
     actor_init(&a, 0);

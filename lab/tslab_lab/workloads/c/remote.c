@@ -12,20 +12,24 @@ enum {
     SAMPLE_INTERVAL = 1024, // and between two counts of what is live
 };
 
+#define PARAMETERS(X)                                                                                                  \
+    X(operations, 0, ANY)                                                                                              \
+    X(thread_count, 1, THREADS_MOST)                                                                                   \
+    X(remote_percent, 0, 100)                                                                                          \
+    X(live_count, 1, ANY)                                                                                              \
+    SIZES(X)                                                                                                           \
+    X(ring_size, 1, ANY)                                                                                               \
+    X(all_is_written, 0, 1)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor actors[THREADS_MOST];
 static ring rings[THREADS_MOST];
 static void **tables[THREADS_MOST];
 static pthread_barrier_t everybody;
-static uint64_t operations;
-static unsigned thread_count;
-static uint32_t remote_percent;
-static uint32_t live_count;
-static uint32_t sizes[2];
-static int all_is_written;
 
 static void *make(actor *a, uint64_t random)
 {
-    uint32_t size = low_between(random, sizes[0], sizes[1]);
+    uint32_t size = low_between(random, min, max);
     void *object = timed_malloc(a, size);
     if (all_is_written) {
         memset(object, (int)size, size);
@@ -87,23 +91,13 @@ static void *work(void *argument)
 
 int main(int count, char **words)
 {
-    uint64_t values[8];
-    arguments_read(count, words, "OPERATIONS THREADS REMOTE_PERCENT LIVE LEAST MOST RING WRITTEN", values, 8);
-    thread_count = (unsigned)values[1];
-    remote_percent = (uint32_t)values[2];
-    live_count = (uint32_t)values[3];
-    sizes[0] = (uint32_t)values[4];
-    sizes[1] = (uint32_t)values[5];
-    all_is_written = values[7] != 0;
-    sizes_check(sizes[0], sizes[1]);
-    threads_check(values[1]);
-    require(live_count != 0, "each thread must have live objects");
-    operations = values[0] / thread_count;
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    require(min <= max, "min must be no more than max");
+    operations /= thread_count;
     pthread_barrier_init(&everybody, NULL, thread_count + 1);
     for (unsigned i = 0; i < thread_count; i++) {
         actor_init(&actors[i], i);
-        ring_init(&rings[i], values[6]);
+        ring_init(&rings[i], ring_size);
         tables[i] = table_map(live_count * sizeof *tables[i]);
     }
     base_measure();
@@ -120,6 +114,6 @@ int main(int count, char **words)
         remote += actors[i].remote_frees;
     }
     fact share = { "remote_share", (double)remote / (double)(local + remote) };
-    report(operations * thread_count, seconds, actors, thread_count, &share, 1);
+    report((uint64_t)operations * thread_count, seconds, actors, thread_count, &share, 1);
     return 0;
 }

@@ -2,28 +2,29 @@
 
 #include "replacing.h"
 
-static void replace(actor *a, void **live, uint32_t live_count, const uint32_t *sizes, uint64_t times)
+#define PARAMETERS(X) X(operations, 0, ANY) X(live_count, 1, ANY) SIZES(X)
+PARAMETERS(PARAMETER_VARIABLE)
+
+static void replace(actor *a, void **live, uint64_t times)
 {
     for (uint64_t i = 0; i < times; i++) {
         uint64_t random = random_next(a);
         void **place = &live[high_below(random, live_count)];
         object_drop(a, *place);
-        *place = object_make(a, low_between(random, sizes[0], sizes[1]));
+        *place = object_make(a, low_between(random, min, max));
     }
 }
 
-static void *first_make(actor *a, const uint32_t *sizes)
+static void *first_make(actor *a)
 {
-    return object_make(a, low_between(random_next(a), sizes[0], sizes[1]));
+    return object_make(a, low_between(random_next(a), min, max));
 }
 
 int main(int count, char **words)
 {
-    uint64_t values[4];
-    arguments_read(count, words, "OPERATIONS LIVE LEAST MOST", values, 4);
-    uint32_t sizes[2] = { (uint32_t)values[2], (uint32_t)values[3] };
-    sizes_check(sizes[0], sizes[1]);
-    uint64_t warm_up = values[0] / 5 > values[1] ? values[0] / 5 : values[1];
-    replacing_run((replacing_parts){ first_make, replace }, (uint32_t)values[1], sizes, warm_up, values[0]);
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    require(min <= max, "min must be no more than max");
+    uint32_t warm_up = operations / 5 > live_count ? operations / 5 : live_count;
+    replacing_run((replacing_parts){ first_make, replace }, live_count, warm_up, operations);
     return 0;
 }

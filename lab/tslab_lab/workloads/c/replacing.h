@@ -7,26 +7,24 @@
 #include "pattern.h"
 
 typedef struct {
-    void *(*make)(actor *a, const uint32_t *sizes);
-    void (*replace)(actor *a, void **live, uint32_t live_count, const uint32_t *sizes, uint64_t times);
+    void *(*make)(actor *a);
+    void (*replace)(actor *a, void **live, uint64_t times);
 } replacing_parts;
 
 // Fills the places, warms up, replaces, drops all, and reports.
-static inline void replacing_run(replacing_parts parts, uint32_t live_count, const uint32_t *sizes, uint64_t warm_up,
-                                 uint64_t operations)
+static inline void replacing_run(replacing_parts parts, uint32_t live_count, uint64_t warm_up, uint64_t operations)
 {
-    require(live_count != 0, "there must be live objects");
     static actor a;
     actor_init(&a, 0);
     void **live = table_map(live_count * sizeof *live);
     base_measure();
     for (uint32_t i = 0; i < live_count; i++) {
-        live[i] = parts.make(&a, sizes);
+        live[i] = parts.make(&a);
     }
-    parts.replace(&a, live, live_count, sizes, warm_up);
+    parts.replace(&a, live, warm_up);
     live_sample(&a, 1);
     double start = cpu_begin();
-    parts.replace(&a, live, live_count, sizes, operations);
+    parts.replace(&a, live, operations);
     double seconds = cpu_end(start);
     live_sample(&a, 1);
     for (uint32_t i = 0; i < live_count; i++) {

@@ -11,16 +11,19 @@ enum {
     REQUESTS_MOST = 7000, // and fewer than it
 };
 
+#define PARAMETERS(X)                                                                                                  \
+    X(request_count, 1, REQUESTS_MOST)                                                                                 \
+    X(request_objects, 1, 100000)                                                                                      \
+    X(every, 1, ANY)                                                                                                   \
+    SIZES(X)                                                                                                           \
+    X(with_epochs, 0, 1)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor a;
 static void **objects; // of all requests, one after another, without the survivors; gone when they have ended
 static void **survivors;
 static size_t survivor_count;
 static tslab_epoch *epochs; // of the requests, and the last of the survivors
-static uint32_t request_count;
-static uint32_t request_objects;
-static uint32_t every;
-static uint32_t sizes[2];
-static bool with_epochs;
 
 // What allocators have for a program that asks them to give back what is free. Only one's own is ever there (tslab has
 // jemalloc's, too), or, under another allocator, libc's, which then has nothing to give.
@@ -84,7 +87,7 @@ static void allocate_slice(uint32_t request, uint32_t slice, uint64_t *serial)
 {
     enter(request);
     for (uint32_t i = slice; i < request_objects; i += SLICES) {
-        uint32_t size = low_between(random_next(&a), sizes[0], sizes[1]);
+        uint32_t size = low_between(random_next(&a), min, max);
         if (lives_on((*serial)++)) {
             enter(request_count);
             survivors[survivor_count++] = object_make(&a, size);
@@ -123,18 +126,8 @@ static void finish(uint32_t request)
 
 int main(int count, char **words)
 {
-    uint64_t values[6];
-    arguments_read(count, words, "REQUESTS OBJECTS EVERY LEAST MOST EPOCHS", values, 6);
-    require(values[0] != 0 && values[0] <= REQUESTS_MOST, "there must be from 1 to 7000 requests");
-    require(values[1] != 0 && values[1] <= 100000, "a request must have from 1 to 100000 objects");
-    require(values[2] != 0, "one of every 1 or more objects survives");
-    request_count = (uint32_t)values[0];
-    request_objects = (uint32_t)values[1];
-    every = (uint32_t)values[2];
-    sizes[0] = (uint32_t)values[3];
-    sizes[1] = (uint32_t)values[4];
-    sizes_check(sizes[0], sizes[1]);
-    with_epochs = values[5] != 0;
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    require(min <= max, "min must be no more than max");
     if (with_epochs) {
         require_epochs(words[0]);
     }

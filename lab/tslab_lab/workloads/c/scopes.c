@@ -4,11 +4,11 @@
 
 enum { SAMPLE_INTERVAL = 64 }; // requests between two counts of what is live
 
+#define PARAMETERS(X) X(requests, 0, ANY) X(thread_count, 1, THREADS_MOST) X(objects, 1, ANY)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor actors[THREADS_MOST];
 static void **tables[THREADS_MOST];
-static uint64_t requests;
-static uint32_t objects;
-static unsigned thread_count;
 
 // Many small ones, some buffers: about 230 bytes on average.
 static uint32_t size_next(actor *a)
@@ -49,19 +49,14 @@ static void work(actor *a)
 
 int main(int count, char **words)
 {
-    uint64_t values[3];
-    arguments_read(count, words, "REQUESTS THREADS OBJECTS", values, 3);
-    threads_check(values[1]);
-    thread_count = (unsigned)values[1];
-    objects = (uint32_t)values[2];
-    require(objects != 0, "there must be objects in a request");
-    requests = values[0] / thread_count + 1;
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    requests = requests / thread_count + 1;
     for (unsigned i = 0; i < thread_count; i++) {
         actor_init(&actors[i], i);
         tables[i] = table_map(objects * sizeof *tables[i]);
     }
     base_measure();
     double seconds = crew_run(actors, thread_count, (crew_parts){ prepare, work, NULL });
-    report(requests * thread_count * objects, seconds, actors, thread_count, NULL, 0);
+    report((uint64_t)requests * thread_count * objects, seconds, actors, thread_count, NULL, 0);
     return 0;
 }

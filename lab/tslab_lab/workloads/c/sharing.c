@@ -12,13 +12,17 @@ enum {
     LINE = 64,
 };
 
+#define PARAMETERS(X)                                                                                                  \
+    X(operations, 0, ANY)                                                                                              \
+    X(thread_count, 1, THREADS_MOST)                                                                                   \
+    X(size, SIZE_LEAST, SIZE_MOST)                                                                                     \
+    X(passive, 0, 1)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor actors[THREADS_MOST];
 static pthread_barrier_t everybody;
 static void *dealt[THREADS_MOST][OBJECTS];
-static unsigned thread_count;
 static uint64_t rounds;
-static uint32_t size;
-static int passive;
 static uint64_t lines;
 static uint64_t lines_shared;
 
@@ -106,15 +110,8 @@ static void *work(void *argument)
 
 int main(int count, char **words)
 {
-    uint64_t values[4];
-    arguments_read(count, words, "OPERATIONS THREADS SIZE PASSIVE", values, 4);
-    thread_count = (unsigned)values[1];
-    size = (uint32_t)values[2];
-    passive = values[3] != 0;
-    sizes_check(size, size);
-    threads_check(values[1]);
-    rounds = values[0] / (OBJECTS * WRITES) + 1;
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    rounds = operations / (OBJECTS * WRITES) + 1;
     pthread_barrier_init(&everybody, NULL, thread_count);
     for (unsigned i = 0; i < thread_count; i++) {
         actor_init(&actors[i], i);

@@ -14,11 +14,15 @@ typedef struct {
     uint32_t serial;
 } text;
 
+#define PARAMETERS(X)                                                                                                  \
+    X(operations, 0, ANY)                                                                                              \
+    X(text_count, 1, ANY)                                                                                              \
+    X(length_most, PIECE_MOST, 1 << 26)                                                                                \
+    X(growth_percent, 0, 1000)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor a;
 static text *texts;
-static uint32_t text_count;
-static uint32_t length_most;
-static uint32_t growth_percent;
 
 static inline unsigned char byte_of(const text *t, uint32_t at)
 {
@@ -85,29 +89,22 @@ static void append(uint64_t times)
 
 int main(int count, char **words)
 {
-    uint64_t values[4];
-    arguments_read(count, words, "OPERATIONS TEXTS LENGTH_MOST GROWTH_PERCENT", values, 4);
-    require(values[1] != 0 && values[3] <= 1000, "there must be texts, and they grow by at most 1000 percent");
-    require(values[2] >= PIECE_MOST && values[2] <= 1 << 26, "the length of a text must be from 64 to 67108864");
-    text_count = (uint32_t)values[1];
-    length_most = (uint32_t)values[2];
-    growth_percent = (uint32_t)values[3];
-
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
     actor_init(&a, 0);
     texts = table_map(text_count * sizeof *texts);
     for (uint32_t i = 0; i < text_count; i++) {
         text_begin(&texts[i]);
     }
     base_measure();
-    append(values[0] / 5);
+    append(operations / 5);
     live_sample(&a, 1);
     double start = cpu_begin();
-    append(values[0]);
+    append(operations);
     double seconds = cpu_end(start);
     live_sample(&a, 1);
     for (uint32_t i = 0; i < text_count; i++) {
         text_drop(&texts[i]);
     }
-    report(values[0], seconds, &a, 1, NULL, 0);
+    report(operations, seconds, &a, 1, NULL, 0);
     return 0;
 }

@@ -8,16 +8,18 @@ enum {
     OBJECTS = 50,
 };
 
+#define PARAMETERS(X) X(lives, 0, ANY) SIZES(X)
+PARAMETERS(PARAMETER_VARIABLE)
+
 static actor actors[TOGETHER + 1]; // the last is the main thread
 static void *left[TOGETHER];
-static uint32_t sizes[2];
 
 static void *work(void *argument)
 {
     actor *a = argument;
     void *live[OBJECTS];
     for (unsigned i = 0; i < OBJECTS; i++) {
-        live[i] = object_make(a, low_between(random_next(a), sizes[0], sizes[1]));
+        live[i] = object_make(a, low_between(random_next(a), min, max));
     }
     for (unsigned i = 1; i < OBJECTS; i++) {
         object_drop(a, live[i]);
@@ -40,15 +42,12 @@ static void come_and_go(uint64_t threads)
 
 int main(int count, char **words)
 {
-    uint64_t values[3];
-    arguments_read(count, words, "THREADS LEAST MOST", values, 3);
-    sizes[0] = (uint32_t)values[1];
-    sizes[1] = (uint32_t)values[2];
-    sizes_check(sizes[0], sizes[1]);
+    parameters_read(count, words, (parameter[]){ PARAMETERS(PARAMETER_ROW){ 0 } });
+    require(min <= max, "min must be no more than max");
     for (unsigned i = 0; i <= TOGETHER; i++) {
         actor_init(&actors[i], i);
     }
-    uint64_t threads = (values[0] + TOGETHER - 1) / TOGETHER * TOGETHER;
+    uint64_t threads = ((uint64_t)lives + TOGETHER - 1) / TOGETHER * TOGETHER;
     base_measure();
     come_and_go(TOGETHER); // the stacks are there
     double start = wall_begin();
