@@ -23,6 +23,6 @@ void measure_end(const struct moment *begin);
 void measure_reset(void);
 
 // Writes the figures as one JSON object; `worker_count` is how many threads were asked for.
-void measure_write(int fd, unsigned worker_count);
+void measure_write(FILE *out, unsigned worker_count);
 
 #endif

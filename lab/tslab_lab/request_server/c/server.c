@@ -17,7 +17,6 @@
 #include "work.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -229,12 +228,12 @@ static void accept_connections(struct MHD_Daemon *daemon, int fd, const sigset_t
 
 static void write_stats(const char *file)
 {
-    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) {
+    FILE *out = fopen(file, "we");
+    if (out == NULL) {
         fail("cannot write the figures");
     }
-    measure_write(fd, worker_count);
-    close(fd);
+    measure_write(out, worker_count);
+    fclose(out);
 }
 
 static void serve(void)

@@ -7,7 +7,8 @@
 #ifndef LATENCY_H
 #define LATENCY_H
 
-#include <math.h>
+#include "histogram.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,23 +24,12 @@
 #define LATENCY 0
 #endif
 
-// Bucket i holds the times from GROWTH^i ns on, below GROWTH^(i+1): each is 1 % wider than the one before it. The first
-// also holds what is shorter, and the last what is longer: over 200 s.
-#define LATENCY_GROWTH 1.01
-enum { LATENCY_BUCKETS = 2620 };
-
 typedef enum { LATENCY_MALLOC, LATENCY_FREE, LATENCY_REALLOC, LATENCY_CALLOC, LATENCY_KINDS } latency_kind;
-
-typedef struct {
-    uint64_t count;
-    double max_ns;
-    uint64_t buckets[LATENCY_BUCKETS];
-} latency_histogram;
 
 // One actor's. Only the actor writes it; it is read when all actors are done.
 typedef struct latency_record {
     struct latency_record *next;
-    latency_histogram kinds[LATENCY_KINDS];
+    histogram kinds[LATENCY_KINDS];
 } latency_record;
 
 typedef struct {
@@ -83,19 +73,6 @@ static inline int latency_finds_tsc(void)
 #else
     return 0;
 #endif
-}
-
-static inline unsigned latency_bucket_of(double ns)
-{
-    const double index = floor(log(ns < 1 ? 1 : ns) / log(LATENCY_GROWTH));
-    return index < LATENCY_BUCKETS - 1 ? (unsigned)index : LATENCY_BUCKETS - 1;
-}
-
-static inline void latency_add(latency_histogram *histogram, double ns)
-{
-    histogram->count++;
-    histogram->max_ns = ns > histogram->max_ns ? ns : histogram->max_ns;
-    histogram->buckets[latency_bucket_of(ns)]++;
 }
 
 static inline void latency_timer_weigh(void)
@@ -162,7 +139,7 @@ static inline void latency_end(latency_record **record, latency_kind kind, uint6
                 *record = latency_record_new();
             }
             double ticks = end > begin ? (double)(end - begin) : 0; // processors may differ by a little
-            latency_add(&(*record)->kinds[kind], ticks * latency_timer.ns_per_tick);
+            histogram_add(&(*record)->kinds[kind], ticks * latency_timer.ns_per_tick);
         }
     }
 }
@@ -177,27 +154,16 @@ static inline void latency_count(int on)
 static inline void latency_print_kind(latency_kind kind, const char *comma)
 {
     static const char *const names[LATENCY_KINDS] = { "malloc", "free", "realloc", "calloc" };
-    static latency_histogram sum;
-    sum = (latency_histogram){ 0 };
+    static histogram sum;
+    sum = (histogram){ 0 };
     for (latency_record *record = atomic_load(&latency_records); record != NULL; record = record->next) {
-        const latency_histogram *one = &record->kinds[kind];
-        sum.count += one->count;
-        sum.max_ns = one->max_ns > sum.max_ns ? one->max_ns : sum.max_ns;
-        for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {
-            sum.buckets[i] += one->buckets[i];
-        }
+        histogram_merge(&sum, &record->kinds[kind]);
     }
     printf("%s{\"operation\": \"%s\", \"count\": %llu, \"max_ns\": %.2f, \"timer_ns\": %.2f, \"timer_low_ns\": %.2f, "
            "\"timer\": \"%s\", \"buckets\": [",
-           comma, names[kind], (unsigned long long)sum.count, sum.max_ns, latency_timer.median_ns, latency_timer.low_ns,
-           latency_timer.has_tsc ? "rdtscp" : "clock_gettime");
-    const char *between = "";
-    for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {
-        if (sum.buckets[i] != 0) {
-            printf("%s[%.6g, %llu]", between, pow(LATENCY_GROWTH, i), (unsigned long long)sum.buckets[i]);
-            between = ", ";
-        }
-    }
+           comma, names[kind], (unsigned long long)sum.count, sum.most_ns, latency_timer.median_ns,
+           latency_timer.low_ns, latency_timer.has_tsc ? "rdtscp" : "clock_gettime");
+    histogram_print_buckets(stdout, &sum, 0);
     printf("]}");
 }
 
