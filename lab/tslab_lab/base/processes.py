@@ -78,10 +78,10 @@ def serving(
     with log.open("ab") as out, started(argv, env, out, out, **more) as server:
         try:
             yield server
-        except (OSError, http.client.HTTPException, Failure, ValueError) as error:
+        except (OSError, http.client.HTTPException, subprocess.TimeoutExpired, Failure, ValueError) as error:
             time.sleep(0.2)  # a server that dies may still be on its way out
             code = server.poll()
-            reason = error if code is None else f"it {how_it_ended(code)}"
+            reason = f"it {how_it_ended(code)}" if code else error
             raise Failure(f"{who}: {reason}. The server's last words:\n{tail(log)}") from None
         finally:
             stop(server)

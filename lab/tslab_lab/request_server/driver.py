@@ -6,7 +6,6 @@ import http.client
 import json
 import math
 import random
-import select
 import shutil
 import subprocess
 import tempfile
@@ -14,7 +13,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
 from tslab_lab.base import compiling, places, processes
 from tslab_lab.base.shapes import Environment, Point, Run
@@ -29,7 +27,6 @@ HINT = (
 SAMPLE_SECONDS = 0.02
 READY_SECONDS = 15
 STOP_SECONDS = 30
-DYING_SECONDS = 2
 CLIENT_RATE = 50  # requests a second of one connection: h2load's timers tick no faster than every 10 ms
 SPREAD = "1ms"  # from the start of one connection to the next, so that their requests do not come all at once
 ADDRESSES = 1200  # at least
@@ -117,22 +114,20 @@ class Sampler(threading.Thread):
 
 
 class Server:
-    """The server, running."""
+    """The server, running. Whatever fails meanwhile is told with its last words."""
 
-    def __init__(self, process: subprocess.Popen[bytes], who: str, errors: Path) -> None:
-        self.process, self._who, self._errors = process, who, errors
-        self.port = self._read_port()
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process, self._log = process, log
+        self.port = int(processes.answered(self._port, process))
 
-    def _read_port(self) -> int:
-        assert self.process.stdout is not None
-        ready, _, _ = select.select([self.process.stdout], [], [], READY_SECONDS)
-        line = self.process.stdout.readline() if ready else b""
-        if not line.startswith(b"port "):
-            self.fail("did not begin to serve")
-        return int(line.split()[1])
+    def _said(self, how: str) -> list[str]:
+        """Lines that begin so."""
+        return [line for line in self._log.read_text(errors="replace").splitlines() if line.startswith(how)]
 
-    def fail(self, what: str) -> NoReturn:
-        raise processes.Failure(f"{self._who} {what}. Its last words:\n{processes.tail(self._errors)}")
+    def _port(self) -> str:
+        if not (lines := self._said("port ")):
+            raise processes.Failure("it did not begin to serve")
+        return lines[0].removeprefix("port ")
 
     def get(self, path: str) -> bytes:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=READY_SECONDS)
@@ -140,47 +135,26 @@ class Server:
             connection.request("GET", path)
             response = connection.getresponse()
             text = response.read()
-            if response.status != 200:
-                self.fail(f"answered {response.status} to GET {path}")
-            return text
-        except (OSError, http.client.HTTPException) as error:
-            self.fail(f"did not answer GET {path} ({error})")
         finally:
             connection.close()
-
-    def require_alive(self) -> None:
-        """If the server has died, that is what is to be told, and not what its client says of it."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.fail(processes.how_it_ended(self.process.wait(DYING_SECONDS)))
-
-    def memory(self) -> dict[str, int]:
-        try:
-            return processes.memory_kib(self.process.pid)
-        except FileNotFoundError:
-            self.fail("ended too early")
+        if response.status != 200:
+            raise processes.Failure(f"it answered {response.status} to GET {path}")
+        return text
 
     def stop(self) -> None:
         self.process.terminate()
-        try:
-            code = self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.fail(f"did not end within {STOP_SECONDS} s")
-        if code != 0:
-            self.fail(processes.how_it_ended(code))
-        for line in self._errors.read_text(errors="replace").splitlines():
-            if line.startswith("tslab:"):
-                raise processes.Failure(f"{self._who}: {line}")
+        if self.process.wait(STOP_SECONDS) != 0:
+            raise processes.Failure("it did not end well")
+        if complaints := self._said("tslab:"):
+            raise processes.Failure(complaints[0])
 
 
 @contextlib.contextmanager
 def serving(load: Load, environment: Environment, directory: Path, who: str, sessions: str) -> Iterator[Server]:
     argv = [SERVER, load.workers, load.session_limit, sessions, directory / "stats.json"]
-    errors = directory / "errors"
-    with errors.open("wb") as stderr:
-        with processes.started([str(word) for word in argv], environment, subprocess.PIPE, stderr) as process:
-            assert process.stdout is not None
-            with process.stdout:
-                yield Server(process, who, errors)
+    log = directory / "log-of-server"
+    with processes.serving([str(word) for word in argv], environment, who, log) as process:
+        yield Server(process, log)
 
 
 def h2load_argv(load: Load, port: int, directory: Path, count: int, rate: bool) -> list[str]:
@@ -197,12 +171,7 @@ def h2load_argv(load: Load, port: int, directory: Path, count: int, rate: bool) 
 def drive(load: Load, server: Server, directory: Path, count: int, rate: bool, who: str) -> None:
     """h2load is a program of the system's: it runs on the system's malloc, whatever the server has."""
     argv = h2load_argv(load, server.port, directory, count, rate)
-    try:
-        text = processes.run(argv, processes.environment(), f"h2load against {who}")
-        require_answers(text, count, who)
-    except processes.Failure:
-        server.require_alive()
-        raise
+    require_answers(processes.run(argv, processes.environment(), f"h2load against {who}"), count, who)
 
 
 def require_answers(text: str, count: int, who: str) -> None:
@@ -220,22 +189,22 @@ def read_log(path: Path) -> tuple[Histogram, float]:
     return Histogram.of([int(row[2]) * 1000 for row in rows]), (len(rows) - 1) / seconds if seconds else 0.0
 
 
-def _rotate_at_half(load: Load, server: Server, failures: list[processes.Failure]) -> None:
+def _rotate_at_half(load: Load, server: Server, failures: list[Exception]) -> None:
     time.sleep(load.requests / load.rate / 2)
     try:
         server.get("/rotate")
-    except processes.Failure as failure:
+    except (OSError, http.client.HTTPException, processes.Failure) as failure:
         failures.append(failure)
 
 
 def _loaded(load: Load, server: Server, sampler: Sampler, directory: Path, manual: bool, who: str) -> dict[str, int]:
     """What the server weighs before, during and after the load."""
-    before = server.memory()["rss_kib"]
+    before = processes.memory_kib(server.process.pid)["rss_kib"]
     sampler.start()
     if load.warm_up:
         drive(load, server, directory, load.warm_up, False, who)
     server.get("/reset")
-    failures: list[processes.Failure] = []
+    failures: list[Exception] = []
     rotator = threading.Thread(target=_rotate_at_half, args=(load, server, failures), daemon=True)
     if manual:
         rotator.start()
@@ -246,9 +215,9 @@ def _loaded(load: Load, server: Server, sampler: Sampler, directory: Path, manua
         server.get("/rotate")
     if failures:
         raise failures[0]
-    loaded = server.memory()
+    loaded = processes.memory_kib(server.process.pid)
     time.sleep(load.idle_seconds)
-    idle = server.memory()
+    idle = processes.memory_kib(server.process.pid)
     return {
         "before_kib": before,
         "peak_kib": idle["peak_kib"],
