@@ -3,14 +3,9 @@
 import argparse
 import os
 import shutil
-import struct
-from pathlib import Path
 
-from tslab_tools import files
 from tslab_tools.failure import Absent, Failure
-
-_INTERPRETER = 3  # PT_INTERP: the program asks for a dynamic linker
-_TABLE_MOST = 1 << 16  # bytes
+from tslab_tools.profiles import elf
 
 
 def program_of(arguments: argparse.Namespace) -> list[str]:
@@ -28,13 +23,8 @@ def find(word: str) -> str:
     raise Absent(f"There is no program {word}.")
 
 
-def require(path: str, _library: str | Path | None = None) -> None:
+def require(path: str) -> None:
     """Refuses a program that is linked statically."""
-    with files.opened(path) as file:
-        head = files.part(file, 0, 64)
-        if len(head) < 64 or head[:5] != b"\x7fELF\2":
-            return
-        (offset,), (size, count) = struct.unpack_from("<Q", head, 32), struct.unpack_from("<HH", head, 54)
-        table = files.part(file, offset, min(size * count, _TABLE_MOST))
-    if size and _INTERPRETER not in (struct.unpack_from("<I", table, at)[0] for at in range(0, len(table) - 3, size)):
+    found = elf.read(path)
+    if found.parts and not found.has_interpreter:
         raise Failure(f"{path} is linked statically: no library can be preloaded into it. Link it with tslab instead.")

@@ -147,8 +147,7 @@ def run(arguments: argparse.Namespace) -> int:
     libraries = sides.here(arguments.allocators, arguments.library)
     if not libraries:
         raise processes.Failure("None of these allocators is here: there is nothing to measure on.")
-    for library in libraries.values():
-        preloading.require(plan.argv[0], library.path)
+    preloading.require(plan.argv[0])
     family.require_children()
     parameters = {"seconds": plan.seconds} if plan.seconds else {}
     facts: dict[str, Record] = {name: {"group": NAME, "title": title, "parameters": parameters}}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tslab_tools import files
 from tslab_tools.failure import Failure
 
-_LOAD, _NOTE, _EH_FRAME = 1, 4, 0x6474E550
+_LOAD, _INTERPRETER, _NOTE, _EH_FRAME = 1, 3, 4, 0x6474E550
 _BUILD_ID = 3
 _HEADS_MOST, _NOTES_MOST, _BUILD_ID_MOST, _TABLE_MOST = 256, 4096, 64, 1 << 25  # the first is a count, others are bytes
 _SORTED_TABLE = b"\x01\x1b\x03\x3b"  # version 1; pointers and pairs of 32 bits, relative; a count
@@ -22,6 +22,7 @@ class Elf:
     parts: tuple[tuple[int, int, int], ...] = ()  # offset, length, address
     build_id: str = ""
     functions: Sequence[int] = ()  # the addresses where functions begin, which no strip removes
+    has_interpreter: bool = False  # it asks for a dynamic linker
 
     def address(self, offset: int) -> int:
         """The address that the file gives to what is at an offset in it."""
@@ -70,7 +71,7 @@ def _read(file: int) -> Elf:
         _starts(files.part(file, offset, min(length, _TABLE_MOST)), address)
         for offset, length, address in of(_EH_FRAME)
     )
-    return Elf(tuple(of(_LOAD)), next(ids, b"").hex(), next(tables, ()))
+    return Elf(tuple(of(_LOAD)), next(ids, b"").hex(), next(tables, ()), any(of(_INTERPRETER)))
 
 
 @functools.lru_cache(maxsize=4)
