@@ -71,8 +71,7 @@ class Sums(unittest.TestCase):
         self.assertIsNone(found.percentile_ns(0.9999))  # one value is beyond it
         never_beyond = Histogram.from_line({"buckets": [[100.2, 1000]], "max_ns": 100.3})
         self.assertEqual(never_beyond.percentile_ns(0.5), 100.3)
-        times, above = found.curve()
-        self.assertEqual((len(times), above), (2, [0.01, 0.001]))
+        self.assertEqual(found.curve()[1], [0.01, 0.001])
         self.assertEqual(Histogram.from_line(found.line("malloc")).buckets, found.buckets)
 
 

@@ -53,13 +53,8 @@ class Command(RequestsTest):
         self.assertEqual(len({run["bytes"] for (run,) in found["scattered"].values()}), 1)
 
         text = page.read_text()
-        for words in (
-            "## The server",
-            "## Scattered survivors",
-            "Deferred against continuous",
-            "(page-latency.png)",
-            "(page-rss.png)",
-        ):
+        pictures = ("(page-latency.png)", "(page-rss.png)")
+        for words in ("## The server", "## Scattered survivors", "Deferred against continuous", *pictures):
             self.assertIn(words, text)
         self.assertIn("| - |", text)  # 200 requests have no p99
         self.assertNotIn(str(ROOT), text)

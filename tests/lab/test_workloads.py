@@ -50,8 +50,10 @@ FACTS = {
     "burst-idle": ("burst_first_kib", "idle_first_kib", "burst_last_kib", "idle_last_kib", "return_ms"),
     "phase-shift": ("survivors", "survivors_kib"),
     "scattered": (
-        *("survivors", "survivors_kib", "start_kib", "after_kib", "asked_kib"),
-        *("allocate_seconds", "finish_seconds"),
+        "survivors",
+        *(f"{name}_kib" for name in ("survivors", "start", "after", "asked")),
+        "allocate_seconds",
+        "finish_seconds",
     ),
     "buffers": ("kept", "kept_kib"),
     "pinning": ("survivors_kib", "pinned_kib", "refilled_kib"),

@@ -35,6 +35,11 @@ def size(count: float) -> str:
     return f"{count / 1024**power:,.{0 if power == 0 else 1}f} {_UNITS[power]}"
 
 
+def counted(number: int, what: str, plural: str = "s") -> str:
+    """1 round, 2 rounds."""
+    return f"{number:,} {what}{'' if number == 1 else plural}"
+
+
 @dataclass
 class Table:
     """The first column is to the left, all others are numbers. Cells are shown as plain text."""

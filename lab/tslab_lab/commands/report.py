@@ -10,7 +10,6 @@ from tslab_lab.base import processes
 from tslab_lab.report import render
 from tslab_lab.results import storage
 
-NAME = "report"
 HELP = "a run as one HTML page, with its figures as PNG and PDF"
 DESCRIPTION = """Makes report.html in the folder of a run, one page that needs no other file and no network, and draws
 all of its figures as PNG and PDF into the folder figures beside it."""

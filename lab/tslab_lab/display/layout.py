@@ -7,6 +7,7 @@ from tslab_lab.estimates.medians import Spread
 from tslab_tools import terminal
 from tslab_tools.terminal import WIDTH as WIDTH
 from tslab_tools.terminal import console as console
+from tslab_tools.terminal import counted as counted
 
 PAGE_WIDTH = 120
 STYLES = {"better": "green", "met": "green", "WORSE": "bold red", "OVER": "bold red"}  # by how a cell ends
@@ -67,11 +68,6 @@ def time_unit(nanoseconds: float) -> tuple[str, float]:
 def time_text(nanoseconds: float) -> str:
     unit, size = time_unit(nanoseconds)
     return f"{three_digits(nanoseconds / size)} {unit}"
-
-
-def counted(number: int, what: str) -> str:
-    """1 round, 2 rounds."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def medians_of(rounds: int) -> str:

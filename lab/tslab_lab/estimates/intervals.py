@@ -1,7 +1,7 @@
 """Bootstrap intervals of medians, and of ratios taken round by round. Pure functions."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 from tslab_lab.estimates import medians
@@ -23,8 +23,3 @@ def interval(values: Sequence[float]) -> medians.Spread:
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> medians.Spread:
     return interval(medians.ratios(ours, theirs))
-
-
-def best(columns: Mapping[str, Sequence[float]]) -> str:
-    """The name with the least median."""
-    return min(columns, key=lambda name: median(columns[name]))

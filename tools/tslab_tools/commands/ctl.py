@@ -12,7 +12,6 @@ from tslab_tools.option_table import OPTIONS
 from tslab_tools.terminal import plain_text
 from tslab_tools.values import seconds
 
-NAME = "ctl"
 HELP = "change options of a process, save its profile, or give memory back"
 DESCRIPTION = """Asks a process that runs on tslab with TSLAB_EXPORT=1 to do something now. Each COMMAND is an option,
 as purge=eager or profile=512K; trim, which gives free memory back; dump-profile[=FILE] or dump-stats[=FILE], which

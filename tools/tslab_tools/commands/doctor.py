@@ -15,7 +15,6 @@ from tslab_tools.live import processes, report
 from tslab_tools.profiles import asking
 from tslab_tools.values import process, seconds
 
-NAME = "doctor"
 HELP = "why the RSS of a process is what it is, and the cure"
 DESCRIPTION = """Says in at most three sentences why the RSS of a process is what it is, and what to do about it. Of a
 process that runs with TSLAB_EXPORT=1 it takes two looks, and sees what grows. Give a FILE that a program has written

@@ -4,7 +4,6 @@ import argparse
 import signal
 import sys
 
-NAME = "export"
 HELP = "an exporter for Prometheus: all processes that run on tslab"
 DESCRIPTION = """Serves the figures of all processes that run on tslab with TSLAB_EXPORT=1 over HTTP, at /metrics, in
 the formats of OpenMetrics and Prometheus: sums of all processes of a program in a unit of systemd or a container. It

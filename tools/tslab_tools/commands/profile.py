@@ -18,7 +18,6 @@ from tslab_tools.profiles import asking, figures, flame, pprof, symbols, written
 from tslab_tools.profiles.wrappers import Wrappers
 from tslab_tools.terminal import plain_text, size
 
-NAME = "profile"
 HELP = "who holds memory: heap profiles as tables, for pprof, as flame graphs"
 DESCRIPTION = """Shows a heap profile that a program has written (option profile, docs/profiles.md): what is in use, was
 allocated, and was in use at the peak, by the place that called for it; which places keep pages that few objects use;

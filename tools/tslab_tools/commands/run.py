@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 from tslab_tools import drop_in, option_table
 from tslab_tools.failure import Absent
 
-NAME = "run"
 HELP = "a program on tslab, with tslab's options as flags"
 DESCRIPTION = (
     "Runs a program on tslab, by LD_PRELOAD, in its place: signals, exit code and terminal are the program's own, and "

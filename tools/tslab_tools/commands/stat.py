@@ -7,7 +7,6 @@ from tslab_tools import terminal
 from tslab_tools.live import processes, report, screen, summary
 from tslab_tools.values import process
 
-NAME = "stat"
 HELP = "the figures of a process that runs on tslab, or of a report"
 DESCRIPTION = """Shows the figures of a process that runs on tslab with TSLAB_EXPORT=1: its memory by use, rates,
 accounts, size classes and epochs. The process does not stop.

@@ -10,7 +10,6 @@ from tslab_tools.failure import Failure
 from tslab_tools.live import keys, processes, screen, summary
 from tslab_tools.values import seconds
 
-NAME = "top"
 HELP = "a live view of the processes that run on tslab"
 DESCRIPTION = """Shows the processes that run on tslab with TSLAB_EXPORT=1: their memory by use, allocations a second,
 and epochs. You see the processes of your own user; root sees all. Keys: arrows and Enter go into a process, q goes back

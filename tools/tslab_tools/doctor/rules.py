@@ -8,7 +8,7 @@ from typing import Any
 from tslab_tools.doctor import mappings
 from tslab_tools.doctor.evidence import Evidence, Sites, number
 from tslab_tools.profiles import figures
-from tslab_tools.terminal import plain_text, size
+from tslab_tools.terminal import counted, plain_text, size
 
 MUCH = 0.1  # of the RSS: less is not worth a sentence
 NEAR = 0.9  # of a limit
@@ -20,10 +20,6 @@ Row = tuple[float, str]  # bytes, and of what
 
 def percent(part: float) -> str:
     return f"{100 * part:.0f} %" if part >= 0.0995 else f"{100 * part:.1f} %"
-
-
-def many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def span(seconds: float) -> str:
@@ -92,7 +88,7 @@ class Limit(Rule):
     def says(self, of: Evidence) -> str:
         used, limit = self._used(of), of.figures["hard_limit_bytes"]
         text = f"{size(used)} of {size(limit)} are used, which limit_bytes allows"
-        return f"{text}; it refused {many(of.figures['limit_refusals'], 'allocation')}."
+        return f"{text}; it refused {counted(of.figures['limit_refusals'], 'allocation')}."
 
     def cure(self, of: Evidence) -> str:
         return f"Raise it ({_to_set(of, 'limit_bytes=N')}), or hold less."
@@ -116,12 +112,12 @@ class LabelLimit(Rule):
 
     def says(self, of: Evidence) -> str:
         rows = self._refusing(of)
-        return f"epoch_limits refused {many(sum(row['refusals'] for row in rows), 'allocation')} in epochs."
+        return f"epoch_limits refused {counted(sum(row['refusals'] for row in rows), 'allocation')} in epochs."
 
     def rows(self, of: Evidence) -> list[Row]:
         rows = self._refusing(of)[:ROWS_MOST]
         texts = (
-            f"label {_label(one)}, of {size(one['limit_bytes'])}: {many(one['refusals'], 'refusal')}" for one in rows
+            f"label {_label(one)}, of {size(one['limit_bytes'])}: {counted(one['refusals'], 'refusal')}" for one in rows
         )
         return [(row["used_bytes"], text) for row, text in zip(rows, texts)]
 
@@ -175,7 +171,7 @@ class Pins(Rule):
             few, pinning = figures.few_of(sites), of.profile.pinning()
             text += f"{percent(pinning)} of the objects keep" if pinning < 0.5 else "objects keep"
             part = percent(sum(found.bytes for found in few) / sum(found.bytes for _, found in sites))
-            return f"{text}: {many(len(few), 'site')} {'keeps' if len(few) == 1 else 'keep'} {part} of it."
+            return f"{text}: {counted(len(few), 'site')} {'keeps' if len(few) == 1 else 'keep'} {part} of it."
         classes = [row for row in of.classes if row["slab_bytes"]]
         if not classes:
             return f"{text}few objects keep."
@@ -308,7 +304,7 @@ class Refused(Rule):
         return sum(mapping.locked for mapping in of.mapped(ours=True))
 
     def says(self, of: Evidence) -> str:
-        times, locked = many(of.figures["purge_refusals"], "time"), self._locked(of)
+        times, locked = counted(of.figures["purge_refusals"], "time"), self._locked(of)
         text = f"{self.much(of)} is empty memory that the system did not take back: it refused {times}"
         return f"{text}; {size(locked)} of the library's memory are locked." if locked else f"{text}."
 
@@ -332,7 +328,7 @@ class Caches(Rule):
         return self._accounts(of).total()
 
     def says(self, of: Evidence) -> str:
-        text = f"{self.much(of)} is free memory in the caches of {many(of.figures['threads'], 'thread')}"
+        text = f"{self.much(of)} is free memory in the caches of {counted(of.figures['threads'], 'thread')}"
         idle = of.idle_threads
         return f"{text}, of which {idle:,} did not run in {of.seconds:.1f} s." if idle and of.seconds else f"{text}."
 
@@ -379,8 +375,8 @@ class Draining(Rule):
         labels = self._labels(of)
         survivors = of.profile.survivors(labels[0]["label"]) if of.profile else []
         return _sites(survivors) or [
-            (row["live_bytes"], f"live in {many(row[self.state], 'epoch')} of the label {_label(row)}, the oldest is "
-             f"{span(row['oldest_ms'] / 1000)} old") for row in labels[:ROWS_MOST]
+            (row["live_bytes"], f"live in {counted(row[self.state], 'epoch')} of the label {_label(row)}, the oldest "
+             f"is {span(row['oldest_ms'] / 1000)} old") for row in labels[:ROWS_MOST]
         ]  # fmt: skip
 
     def cure(self, of: Evidence) -> str:

@@ -49,7 +49,7 @@ def _of_process(figure: Figure) -> Family:
     is not summed up: processes may have had it at other times."""
     name, _, kind, text = figure
     return Family(
-        f"tslab_{name}", kind, text[0].upper() + text[1:] + ".",
+        f"tslab_{name}", kind, _help(text),
         lambda one: [((), one.figures.process[name])] if name in one.figures.process else [],
         combine=max if text.startswith("the most ") else operator.add,
     )  # fmt: skip

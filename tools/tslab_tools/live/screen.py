@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tslab_tools.live import graph, kernel, processes, requests, summary
 from tslab_tools.live.processes import Process
-from tslab_tools.terminal import plain_text
+from tslab_tools.terminal import counted, plain_text
 
 _RETAINED_MUCH = 0.5
 _WIDE = 120  # columns: then the list tells whose a process is
@@ -206,10 +206,6 @@ class View:
         self.wanted = ""
 
 
-def _many(count: int, what: str, plural: str = "s") -> str:
-    return f"{count} {what}{'' if count == 1 else plural}"
-
-
 def _heads(sort: str, width: int) -> Text:
     line = Text()
     for column in COLUMNS:
@@ -238,7 +234,7 @@ def _title(found: list[Process]) -> Text:
     whole = {head: sum(process.figures.process[name] for process in found) for name, head in heads.items()}
     rss = sum(process.rss for process in found)
     words = " ".join(f"{name} {size(value)}" for name, value in whole.items())
-    return Text(f"{time.strftime('%H:%M:%S')} {_many(len(found), 'process', 'es')}: RSS {size(rss)} {words}")
+    return Text(f"{time.strftime('%H:%M:%S')} {counted(len(found), 'process', 'es')}: RSS {size(rss)} {words}")
 
 
 def overview(view: View, width: int) -> list[Text]:
@@ -372,7 +368,7 @@ def details(process: Process, width: int) -> list[Text]:
     figures = process.figures
     own = figures.process
     first = f"{plain_text(process.program)}, process {process.pid}, tslab {plain_text(figures.library)}"
-    lines = [Text(f"{first}, up {span(own['uptime_ms'] / 1000)}, {_many(own['threads'], 'thread')}", "bold")]
+    lines = [Text(f"{first}, up {span(own['uptime_ms'] / 1000)}, {counted(own['threads'], 'thread')}", "bold")]
     lines += [*_memory(process), _limits(process)]
     lines += [Text("rates", "bold"), *_pairs(_rates(process), width, 3 if width >= 80 else 2)]
     lines += [Text("accounts with most memory", "bold"), *_pairs(_accounts(process), width, 3 if width >= 80 else 2)]
