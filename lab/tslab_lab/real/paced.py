@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from tslab_lab.base import compiling, places, processes
-from tslab_lab.base.shapes import Record
+from tslab_lab.base.shapes import Record, Words
 from tslab_lab.estimates.histogram import Histogram
 from tslab_lab.real import spending
 
@@ -38,18 +38,29 @@ def redis(path: str, quick: bool) -> tuple[int, float, Record]:
     return count, float(seconds), line_of(list(map(int, values)))
 
 
+def h2load(
+    port: int, clients: int, count: int, words: Words, directory: Path, rate: float = 0
+) -> list[tuple[int, int]]:
+    """Sends so many requests to a server over HTTP. `words`: which. `rate`: so many a second; then it tells when each began, and
+    how long it took, in microseconds."""
+    log = directory / "log"
+    argv = ["h2load", "--h1", "-c", clients, "-n", count, "-B", f"http://127.0.0.1:{port}", *words]
+    # The period is from the start of one connection to the next, so that their requests do not come all at once.
+    paced = ("-r", 1, "--rate-period", "1ms", "--rps", f"{rate / clients:g}", "--log-file", log) if rate else ()
+    text = processes.run([*argv, *paced], processes.environment(), "h2load")
+    if f"{count} done, {count} succeeded, 0 failed, 0 errored, 0 timeout" not in text:
+        raise processes.Failure(f"not every request was answered:\n{text.strip()}")
+    rows = [row.split("\t") for row in log.read_text(encoding="ascii").splitlines()] if rate else []
+    return [(int(row[0]), int(row[2])) for row in rows]
+
+
 def nginx(port: int, paths: Iterable[str], quick: bool, directory: Path) -> tuple[int, float, Record]:
     """The same for the server at this port; `paths`: to ask for, in turns."""
-    count, log, addresses = NGINX_RATE * SECONDS[quick], directory / "log", directory / "addresses"
+    count, addresses = NGINX_RATE * SECONDS[quick], directory / "addresses"
     addresses.write_text("".join(f"{path}\n" for path in paths))
-    argv = ["h2load", "--h1", "-c", NGINX_CLIENTS, "-n", count, "-B", f"http://127.0.0.1:{port}", "-i", addresses]
-    argv += ["-H", "accept-encoding: gzip", "-r", 1, "--rate-period", "1ms", "--rps", f"{NGINX_RATE / NGINX_CLIENTS:g}"]
-    text = processes.run([*argv, "--log-file", log], processes.environment(), "h2load")
-    if f"{count} done, {count} succeeded, 0 failed" not in text:
-        raise processes.Failure(f"not every request was answered:\n{text.strip()}")
-    rows = [row.split("\t") for row in log.read_text(encoding="ascii").splitlines()]
-    begins = [int(row[0]) for row in rows]
-    return count, (max(begins) - min(begins)) / 1e6, line_of([1000 * int(row[2]) for row in rows])
+    words = ("-i", addresses, "-H", "accept-encoding: gzip")
+    begins, took = zip(*h2load(port, NGINX_CLIENTS, count, words, directory, NGINX_RATE))
+    return count, (max(begins) - min(begins)) / 1e6, line_of([1000 * each for each in took])
 
 
 def postgres_words(quick: bool) -> list[str]:

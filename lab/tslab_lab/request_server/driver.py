@@ -17,6 +17,7 @@ from pathlib import Path
 from tslab_lab.base import compiling, places, processes
 from tslab_lab.base.shapes import Environment, Point, Run
 from tslab_lab.estimates.histogram import Histogram
+from tslab_lab.real import paced
 
 SOURCES, BUILT = Path(__file__).with_name("c"), places.BUILT / "server"
 SERVER = BUILT / "server"
@@ -28,7 +29,6 @@ SAMPLE_SECONDS = 0.02
 READY_SECONDS = 15
 STOP_SECONDS = 30
 CLIENT_RATE = 50  # requests a second of one connection: h2load's timers tick no faster than every 10 ms
-SPREAD = "1ms"  # from the start of one connection to the next, so that their requests do not come all at once
 ADDRESSES = 1200  # at least
 USERS = 100_000
 HEADERS = (
@@ -157,38 +157,6 @@ def serving(load: Load, environment: Environment, directory: Path, who: str, ses
         yield Server(process, log)
 
 
-def h2load_argv(load: Load, port: int, directory: Path, count: int, rate: bool) -> list[str]:
-    argv = ["h2load", "--h1", "-c", load.clients, "-n", count, "-B", f"http://127.0.0.1:{port}"]
-    argv += ["-i", directory / "addresses", "-d", directory / "body"]
-    for header in HEADERS:
-        argv += ["-H", header]
-    if rate:
-        per_client = f"{load.rate / load.clients:g}"
-        argv += ["-r", 1, "--rate-period", SPREAD, "--rps", per_client, "--log-file", directory / "log"]
-    return [str(word) for word in argv]
-
-
-def drive(load: Load, server: Server, directory: Path, count: int, rate: bool, who: str) -> None:
-    """h2load is a program of the system's: it runs on the system's malloc, whatever the server has."""
-    argv = h2load_argv(load, server.port, directory, count, rate)
-    require_answers(processes.run(argv, processes.environment(), f"h2load against {who}"), count, who)
-
-
-def require_answers(text: str, count: int, who: str) -> None:
-    wanted = f"{count} done, {count} succeeded, 0 failed, 0 errored, 0 timeout"
-    if wanted not in text:
-        lines = [line for line in text.splitlines() if line.startswith(("requests:", "status codes:"))]
-        raise processes.Failure(f"{who} did not answer every request:\n" + "\n".join("  | " + line for line in lines))
-
-
-def read_log(path: Path) -> tuple[Histogram, float]:
-    """The client's view: a histogram, and the rate at which the requests really went out."""
-    rows = [line.split("\t") for line in path.read_text(encoding="ascii").splitlines()]
-    begins = sorted(int(row[0]) for row in rows)
-    seconds = (begins[-1] - begins[0]) / 1e6
-    return Histogram.of([int(row[2]) * 1000 for row in rows]), (len(rows) - 1) / seconds if seconds else 0.0
-
-
 def _rotate_at_half(load: Load, server: Server, failures: list[Exception]) -> None:
     time.sleep(load.requests / load.rate / 2)
     try:
@@ -197,19 +165,23 @@ def _rotate_at_half(load: Load, server: Server, failures: list[Exception]) -> No
         failures.append(failure)
 
 
-def _loaded(load: Load, server: Server, sampler: Sampler, directory: Path, manual: bool, who: str) -> dict[str, int]:
-    """What the server weighs before, during and after the load."""
+def _loaded(
+    load: Load, server: Server, sampler: Sampler, directory: Path, manual: bool
+) -> tuple[dict[str, int], list[tuple[int, int]]]:
+    """What the server weighs before, during and after the load, and when each request began and how long it took."""
+    words = ["-i", directory / "addresses", "-d", directory / "body"]
+    words += [word for header in HEADERS for word in ("-H", header)]
     before = processes.memory_kib(server.process.pid)["rss_kib"]
     sampler.start()
     if load.warm_up:
-        drive(load, server, directory, load.warm_up, False, who)
+        paced.h2load(server.port, load.clients, load.warm_up, words, directory)
     server.get("/reset")
     failures: list[Exception] = []
     rotator = threading.Thread(target=_rotate_at_half, args=(load, server, failures), daemon=True)
     if manual:
         rotator.start()
     sampler.load_begins()
-    drive(load, server, directory, load.requests, True, who)
+    rows = paced.h2load(server.port, load.clients, load.requests, words, directory, load.rate)
     if manual:
         rotator.join()
         server.get("/rotate")
@@ -218,12 +190,8 @@ def _loaded(load: Load, server: Server, sampler: Sampler, directory: Path, manua
     loaded = processes.memory_kib(server.process.pid)
     time.sleep(load.idle_seconds)
     idle = processes.memory_kib(server.process.pid)
-    return {
-        "before_kib": before,
-        "peak_kib": idle["peak_kib"],
-        "after_kib": loaded["rss_kib"],
-        "idle_kib": idle["rss_kib"],
-    }
+    weights = {"before_kib": before, "peak_kib": idle["peak_kib"], "after_kib": loaded["rss_kib"]}
+    return weights | {"idle_kib": idle["rss_kib"]}, rows
 
 
 def run_once(load: Load, environment: Environment, who: str, sessions: str = "paused", manual: bool = False) -> Run:
@@ -234,14 +202,17 @@ def run_once(load: Load, environment: Environment, who: str, sessions: str = "pa
         (directory / "addresses").write_text("\n".join(addresses(load)) + "\n")
         with serving(load, environment, directory, who, sessions) as server:
             sampler = Sampler(server.process.pid)
-            memory = _loaded(load, server, sampler, directory, manual, who)
+            memory, rows = _loaded(load, server, sampler, directory, manual)
             series = sampler.stop()
             server.stop()
         try:
             found = json.loads((directory / "stats.json").read_text())
         except ValueError as error:
             raise processes.Failure(f"{who} gave no figures to read: {error}") from None
-        client, rate = read_log(directory / "log")
     if found["wall"]["count"] != load.requests:
         raise processes.Failure(f"{who} counted {found['wall']['count']} requests of {load.requests}.")
-    return {"memory": memory, "series": series, "client": client.to_json(), "rate": rate, "server": found}
+    begins, took = zip(*rows)
+    seconds = (max(begins) - min(begins)) / 1e6
+    client = Histogram.of([1000 * each for each in took]).to_json()
+    rate = (len(rows) - 1) / seconds if seconds else 0.0  # at which the requests really went out
+    return {"memory": memory, "series": series, "client": client, "rate": rate, "server": found}
