@@ -69,8 +69,8 @@ def build(variants: Collection[Variant], counted: bool) -> None:
         )  # the list of tests wants both
         settings["CMAKE_C_FLAGS"] = f"-D{variant.definition}" if variant.definition else ""
         options = [f"-D{key}={value}" for key, value in settings.items()]
-        _run(["cmake", "-S", sources[variant.patch], "-B", variant.folder, "-G", "Ninja", *options])
-        _run(["cmake", "--build", variant.folder, "--target", "tslab-malloc", *([COUNTER] if counted else [])])
+        command(["cmake", "-S", sources[variant.patch], "-B", variant.folder, "-G", "Ninja", *options])
+        command(["cmake", "--build", variant.folder, "--target", "tslab-malloc", *([COUNTER] if counted else [])])
 
 
 def patched(name: str) -> Path:
@@ -83,7 +83,7 @@ def patched(name: str) -> Path:
         shutil.copytree(places.ROOT, fresh, symlinks=True, ignore=LEFT_OUT)
         if (PATCHES / name).is_dir():
             shutil.copytree(PATCHES / name, fresh, dirs_exist_ok=True)
-        _run(["patch", "-d", fresh, "-p1", "-s", "-f", "--no-backup-if-mismatch", "-i", PATCHES / f"{name}.patch"])
+        command(["patch", "-d", fresh, "-p1", "-s", "-f", "--no-backup-if-mismatch", "-i", PATCHES / f"{name}.patch"])
         _bring(fresh, kept)
     return kept
 
@@ -131,10 +131,11 @@ def counts_in(text: str) -> dict[str, Cost]:
     return found
 
 
-def _run(argv: Words) -> None:
+def command(argv: Words, cwd: Path | None = None) -> None:
+    """Of a build."""
     words = [str(word) for word in argv]
     try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise processes.Failure(f"There is no {words[0]}. `make build` installs it.") from None
     if done.returncode != 0:

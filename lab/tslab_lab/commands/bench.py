@@ -136,11 +136,7 @@ def pictures(found: Results, measured: Mapping[str, Cases], afters: Cases, names
         text = f"Time and peak RSS over all cases, {ours} = 1: {told}"
         yield Picture("", title, text, lambda: plots.overview(means[0], means[1], ours, titles(found)))
     for title, cases in measured.items():
-        rows = {
-            case: {name: ratio for name in of if name != ours and (ratio := standings.ratio(of[name], of[ours]))}
-            for case, of in cases.items()
-            if ours in of and len(of) > 1
-        }
+        rows = standings.ratios(cases, ours)
         draw = functools.partial(plots.ratios, rows, names, ours, title)
         if rows:
             yield Picture(

@@ -176,20 +176,13 @@ def prepare(pieces: Collection[plans.Piece]) -> None:
         raise processes.Failure(
             "The sources have changes that are not committed: nobody can build the same library again."
         )
-    _build(("cmake", "--preset", "release"))
-    _build(("cmake", "--build", "--preset", "release", "--target", *TARGETS))
+    variants.command(("cmake", "--preset", "release"), quoted.ROOT)
+    variants.command(("cmake", "--build", "--preset", "release", "--target", *TARGETS), quoted.ROOT)
     variants.build(list(dict.fromkeys(variant for piece in pieces for variant in piece.builds)), False)
     if any(plans.ALL[1] in words.split(",") for piece in pieces for words in piece.words):
         _, missing = installed.found([plans.ALL[1]])
         if missing:
             raise processes.Failure(f"Not here: {', '.join(missing)}. To get them: lab/lab peers install")
-
-
-def _build(words: Sequence[str]) -> None:
-    done = subprocess.run(words, cwd=quoted.ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
-        raise processes.Failure(f"'{' '.join(words)}' failed:\n{last}")
 
 
 def measured(piece: plans.Piece, folder: Path, end: float | None) -> Path:

@@ -95,11 +95,7 @@ def report(found: Results) -> Report:
     times = standings.columns(grid, measures.time_ns)
     full = list(tables.all_percentiles(found.latency, names)) if found.latency else [time_table(times, names)]
     full += counts_table(found.header["settings"]["counts"])
-    rows = {
-        case: {name: ratio for name in of if name != OURS and (ratio := standings.ratio(of[name], of[OURS]))}
-        for case, of in times.items()
-        if OURS in of
-    }
+    rows = standings.ratios(times, OURS)
     how = (
         f"{layout.medians_of(found.rounds)}, interleaved in random order. {OURS} in nanoseconds for each "
         f"operation; the others as ratios to {OURS}, round by round, with 95 % bootstrap intervals: less is better."

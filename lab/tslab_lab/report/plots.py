@@ -182,8 +182,6 @@ def case(times: ByAllocator, peaks: ByAllocator, afters: ByAllocator, names: Ite
         bars(panels[0][0], times, names, size, f"time, {unit}")
     if peaks:
         bars(panels[0][-1], peaks, names, MIB, "peak RSS, MiB" + (" (pale: RSS after)" if afters else ""), afters)
-    panels[0][0].set_yticks(range(len(names)), names)
-    panels[0][0].set_ylim(len(names) - 0.45, -0.55)
     figure.tight_layout(w_pad=0.6)
     return figure
 
@@ -210,6 +208,8 @@ def bars(
         end = value.ends[1] / scale + 0.02 * most
         axes.text(end, place - shift, three_digits(value.middle / scale), va="center", fontsize=TINY)
     axes.set_xlim(0, 1.22 * most)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.45, -0.55)
     _plain(axes)
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(what, fontsize=TINY)
@@ -354,8 +354,6 @@ def scenes(panels: Mapping[str, Panel]) -> Canvas:
             values, unit = found
             names = sorted(values, key=lambda name: -standings.middle(values[name]))
             bars(axes, values, names, 1, unit)
-            axes.set_yticks(range(len(names)), names)
-            axes.set_ylim(len(names) - 0.45, -0.55)
         else:
             series_panel(axes, found)
         axes.set_title(title, fontsize=SMALL, loc="left")

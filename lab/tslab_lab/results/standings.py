@@ -99,6 +99,16 @@ def ratio(ours: Column, theirs: Column) -> medians.Spread | None:
     return _interval(tuple(medians.ratios([ours[i] for i in both], [theirs[i] for i in both]))) if both else None
 
 
+def ratios(cases: Cases, baseline: str) -> dict[str, dict[str, medians.Spread]]:
+    """By case, the others' to the baseline; without cases that have none."""
+    every = {
+        case: {name: found for name in of if name != baseline and (found := ratio(of[name], of[baseline]))}
+        for case, of in cases.items()
+        if baseline in of
+    }
+    return {case: found for case, found in every.items() if found}
+
+
 def middle(values: Column) -> float:
     return median(values.values())
 
