@@ -74,10 +74,10 @@ class Results(LabTest):
 
     def test_everything_that_was_written_is_read(self):
         writer = self.writer()
-        writer.run("pair", "glibc", 1, {"seconds": 1})
-        writer.series("pair", "glibc", 1, {"t_ms": [0], "rss_kb": [1]})
-        writer.latency("pair", "glibc", 1, {"operation": "malloc", "buckets": [[1, 2]]})
-        writer.failure("pair", "glibc", 2, "it died")
+        writer.line("run", "pair", "glibc", 1, {"seconds": 1})
+        writer.line("series", "pair", "glibc", 1, {"t_ms": [0], "rss_kb": [1]})
+        writer.line("latency", "pair", "glibc", 1, {"operation": "malloc", "buckets": [[1, 2]]})
+        writer.line("failure", "pair", "glibc", 2, {"why": "it died"})
         before = storage.read(self.own / "run")
         self.assertIsNone(before.footer)  # also while it is being written
         writer.footer(1, complete=False)

@@ -122,12 +122,13 @@ class Show:
         share = {"others_share": round(others.share(), 3)}
         for name, told in ends.items():
             if isinstance(told, processes.Failure):
-                self._writer.failure(scene.name, name, number, told)
+                self._writer.line("failure", scene.name, name, number, {"why": str(told)})
                 continue
             if scene.together:
                 points = side_by_side.until_rest(curves[name], told.get("rss_kib", 0))
-                self._writer.series(scene.name, name, number, dict(zip(("t_ms", "rss_kb"), map(list, zip(*points)))))
-            self._writer.run(scene.name, name, number, told | share)
+                columns = dict(zip(("t_ms", "rss_kb"), map(list, zip(*points))))
+                self._writer.line("series", scene.name, name, number, columns)
+            self._writer.line("run", scene.name, name, number, told | share)
             found[name] = findings.main(scene.name, told)
         return found
 

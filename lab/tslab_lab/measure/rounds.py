@@ -53,7 +53,7 @@ def run(
                         _write(writer, case, name, number, figures)
                     except processes.Failure as failure:
                         failed.add((case, name))
-                        writer.failure(case, name, number, failure)
+                        writer.line("failure", case, name, number, {"why": str(failure)})
                     bar.end()
             complete = number
             bar.round_done(number, rounds)
@@ -81,10 +81,10 @@ def _undisturbed(measure: Measure, case: str, name: str) -> Figures:
 
 def _write(writer: Writer, case: str, name: str, number: int, figures: Figures) -> None:
     for histogram in figures.pop("latency", ()):
-        writer.latency(case, name, number, histogram)
+        writer.line("latency", case, name, number, histogram)
     if series := figures.pop("series", None):
-        writer.series(case, name, number, series)
-    writer.run(case, name, number, figures)
+        writer.line("series", case, name, number, series)
+    writer.line("run", case, name, number, figures)
 
 
 def _require_same_work(case: str, name: str, figures: Figures, hashes: dict[str, str | None]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tslab_lab.base import machine, processes
-from tslab_lab.base.shapes import Figures, Record, Run
+from tslab_lab.base.shapes import Record, Run
 
 FORMAT = 1
 FILE = "results.jsonl"
@@ -65,18 +65,10 @@ class Writer:
     def seconds(self) -> float:
         return round(time.monotonic() - self._start, 3)
 
-    def run(self, case: str, allocator: str, number: int, figures: Figures) -> None:
-        head = {"case": case, "allocator": allocator, "round": number, "at_seconds": self.seconds}
-        self._write("run", head | figures)
-
-    def series(self, case: str, allocator: str, number: int, columns: Mapping[str, Any]) -> None:
-        self._write("series", {"case": case, "allocator": allocator, "round": number, **columns})
-
-    def latency(self, case: str, allocator: str, number: int, histogram: Record) -> None:
-        self._write("latency", {"case": case, "allocator": allocator, "round": number, **histogram})
-
-    def failure(self, case: str, allocator: str, number: int, why: object) -> None:
-        self._write("failure", {"case": case, "allocator": allocator, "round": number, "why": str(why)})
+    def line(self, kind: str, case: str, allocator: str, number: int, more: Mapping[str, Any]) -> None:
+        """A run, a series, a histogram (`latency`) or a failure; `number`: of its round."""
+        at = {"at_seconds": self.seconds} if kind == "run" else {}
+        self._write(kind, {"case": case, "allocator": allocator, "round": number, **at, **more})
 
     def footer(self, rounds: int, complete: bool, others_share: float | None = None) -> None:
         record = {"rounds": rounds, "complete": complete, "load_at_end": os.getloadavg()[0], "seconds": self.seconds}
