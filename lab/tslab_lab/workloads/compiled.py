@@ -18,8 +18,7 @@ LITTER = "litter"
 
 def build(cases: Collection[Case], latency: bool = False) -> Path:
     """Compiles what the cases need. Returns the directory that argv() is to be given. `latency`: with every operation
-    timed, which costs more than many an operation: nothing else is to be read from such a run. `causes`: also with what
-    each did."""
+    timed, which costs more than many an operation: nothing else is to be read from such a run."""
     directory = places.BUILT / ("workloads-latency" if latency else "workloads")
     libraries = LATENCY_LIBRARIES if latency else ()
     flags = FLAGS + LATENCY_FLAGS if latency else FLAGS
