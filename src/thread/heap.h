@@ -202,8 +202,11 @@ always_inline bool heap_is_fresh(const struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
     const uint64_t handed_out = heap_handed_out(heap, class);
+    if (handed_out == 0) {
+        return false;
+    }
     const uint64_t sum = handed_out + magazine_slots(m); /* a lower limit is read before what was written before it */
-    return handed_out != 0 && sum == owned_get(&heap_class_of(heap, class)->fresh);
+    return sum == owned_get(&heap_class_of(heap, class)->fresh);
 }
 
 /* Whether the heap ever had or counted anything of the class. If not, its record reads as zero. Any thread. */
