@@ -110,6 +110,17 @@ static uint64_t all_handed_out(const struct heap *heap)
     return sum;
 }
 
+static void take_barred(struct heap *heap)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        if (heap_uses(heap, c)) {
+            take_below(heap, c);
+        }
+    }
+    heap->barred_ms = 0;
+    heap->is_spare = true;
+}
+
 static void bar_all(struct heap *heap, uint64_t now_ms)
 {
     bool any = false;
@@ -120,17 +131,6 @@ static void bar_all(struct heap *heap, uint64_t now_ms)
     heap->barred_ms = any ? now_ms : 0;
     heap->gate->is_barred |= any;
     heap->is_spare = !any;
-}
-
-static void take_barred(struct heap *heap)
-{
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        if (heap_uses(heap, c)) {
-            take_below(heap, c);
-        }
-    }
-    heap->barred_ms = 0;
-    heap->is_spare = true;
 }
 
 /* The holder did nothing since the last look. */

@@ -1,2 +1,2 @@
 # thread/heap.c: slots stay in the magazine when they are flushed. Groups: outbox
-s/^        set_magazine(heap, class, magazine_places(m), m->limit, 0);$/        set_magazine(heap, class, magazine_places(m), m->limit, 1);/
+s/^        heap_set_magazine(heap, class, magazine_places(m), m->limit, 0);$/        heap_set_magazine(heap, class, magazine_places(m), m->limit, 1);/
