@@ -6,7 +6,6 @@
 #include "workers.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -127,42 +126,16 @@ static inline void child_succeeds(void (*body)(const void *), const void *argume
     assert_int_equal(child.status, 0);
 }
 
-/* Tests are listed where they are defined, and run in this order. */
-enum { TESTS_MOST = 96 };
-static struct CMUnitTest tests_listed[TESTS_MOST];
-static int tests_lines[TESTS_MOST];
-static size_t tests_count;
+/* Tests are listed where they are defined, and run in this order (listed.c, which has the main function, too). */
+extern struct CMUnitTest tests_listed[];
+extern size_t tests_count;
 
-static inline void test_listed(int line, const char *name, void (*test)(void **), const void *state)
-{
-    size_t at = tests_count++;
-    CHECK(at < TESTS_MOST);
-    for (; at > 0 && tests_lines[at - 1] > line; at--) {
-        tests_listed[at] = tests_listed[at - 1];
-        tests_lines[at] = tests_lines[at - 1];
-    }
-    tests_lines[at] = line;
-    tests_listed[at] = (struct CMUnitTest){ name, test, NULL, NULL, (void *)(uintptr_t)state };
-}
+void test_listed(int line, const char *name, void (*test)(void **), const void *state);
 
-static inline int tests_run(void)
-{
-    return _cmocka_run_group_tests("tests", tests_listed, tests_count, NULL, NULL);
-}
-
-/* Those that a pattern names. There has to be one. */
-static inline int tests_run_named(const char *pattern)
-{
-    size_t named = 0;
-    for (size_t i = 0; i < tests_count; i++) {
-        if (fnmatch(pattern, tests_listed[i].name, 0) == 0) {
-            tests_listed[named++] = tests_listed[i];
-        }
-    }
-    CHECK_SAY(named > 0, "no case is called like %s", pattern);
-    tests_count = named;
-    return tests_run();
-}
+int tests_run(void);
+/* All, or those that a pattern on the command line names, of which there has to be one, or the body of one. */
+int tests_main(int argc, char **argv);
+extern void (*tests_body)(const void *state); /* after --body and a name */
 
 #define AT_LINE(name, line)  name##_##line
 #define AT_LINE_(name, line) AT_LINE(name, line)

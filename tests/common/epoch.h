@@ -86,16 +86,9 @@ static inline void case_runs(void **state)
     child_succeeds(one->environment == NULL ? case_body : case_exec, one, "");
 }
 
-/* Runs all cases, or those that a pattern on the command line names, or the body of one. */
-static inline int cases_run(int argc, char **argv)
+__attribute__((constructor)) static void cases_have_bodies(void)
 {
-    for (size_t i = 0; i < tests_count && argc == 3 && strcmp(argv[1], "--body") == 0; i++) {
-        if (strcmp(argv[2], tests_listed[i].name) == 0) {
-            case_body(tests_listed[i].initial_state);
-            return 0;
-        }
-    }
-    return argc > 1 ? tests_run_named(argv[1]) : tests_run();
+    tests_body = case_body;
 }
 
 /* Epochs. */

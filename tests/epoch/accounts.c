@@ -113,8 +113,3 @@ CASE(they_add_up_beside_threads)
     }
     add_up(0);
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

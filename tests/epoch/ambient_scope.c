@@ -162,8 +162,3 @@ CASE(a_process_may_end_in_a_scope)
     CHECK(atexit(at_the_end) == 0);
     exit(0);
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

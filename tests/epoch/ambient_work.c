@@ -44,12 +44,7 @@ static void *serve(void *argument)
 
 CASE(requests_have_epochs)
 {
+    CHECK_SAY(malloc_is_ours(), "this is for the drop-in, with TSLAB_EPOCH_POLICY=per-request");
     in_threads(4, serve, NULL, 1);
     CHECK(tslab_epoch_list(NULL, 0) == 0);
-}
-
-int main(int argc, char **argv)
-{
-    CHECK_SAY(malloc_is_ours(), "this is for the drop-in, with TSLAB_EPOCH_POLICY=per-request");
-    return cases_run(argc, argv);
 }

@@ -302,5 +302,5 @@ CASE(nor_after_2_to_the_28_times)
 int main(int argc, char **argv)
 {
     tests_count -= argc == 1; /* the last takes long: only when it is asked for */
-    return cases_run(argc, argv);
+    return tests_main(argc, argv);
 }

@@ -257,8 +257,3 @@ CASE(its_memory_comes_back)
     CHECK(report.reclaimed_bytes >= (uint64_t)BYTES / 100 * 95);
     CHECK(HEAVY || report.rss_change_bytes <= -(int64_t)((full - before) / 100 * 95));
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

@@ -317,8 +317,3 @@ CASE(other_threads_empty_an_open_epoch)
         check_gone(handed.epoch);
     }
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

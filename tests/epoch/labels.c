@@ -326,8 +326,3 @@ CASE(nothing_stays_counted)
     CHECK_SAY(limit.used_bytes == 0 && limit.refusals != 0, "%" PRIu64 " bytes, %" PRIu64 " refusals", limit.used_bytes,
               limit.refusals);
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

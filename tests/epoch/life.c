@@ -253,8 +253,3 @@ CASE(a_closed_epoch_takes_nothing_at_any_depth)
         }
     }
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

@@ -214,8 +214,3 @@ CASE(the_limit_is_named)
                   "it says %s", child.refused);
     }
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

@@ -171,8 +171,3 @@ CASE(a_long_life_changes_nothing)
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
     check_gone(epoch);
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

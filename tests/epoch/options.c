@@ -173,8 +173,3 @@ CASE(options_change_beside_threads)
     threads_end(workers, WORKERS);
     STATUS(tslab_option_set("stats", "0"), TSLAB_OK);
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

@@ -395,8 +395,3 @@ CASE_WITH(keep_what_is_empty, close_recycles_and_leaves_reclaiming_to_the_policy
               resident_kib());
     STATUS(tslab_epoch_close(next, 0, NULL), TSLAB_OK);
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

@@ -218,8 +218,3 @@ CASE(any_call_may_be_the_first)
         CHECK_SAY(child.status == 0 && child.said[0] == 0, "call %d: %s", i, child.said);
     }
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

@@ -873,8 +873,3 @@ CASE(writing_does_not_allocate)
     STATUS(tslab_stats_json(-1), TSLAB_INVALID);
     STATUS(tslab_stats_print(-1), TSLAB_INVALID);
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

@@ -232,8 +232,3 @@ TEST(bad_values_are_said_and_mean_never)
         }
     }
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

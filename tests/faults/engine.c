@@ -692,8 +692,3 @@ TEST(a_refused_huge_page)
         option_values[OPTION_HUGE_PAGES] = HUGE_PAGES_ADAPTIVE;
     }
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -472,8 +472,3 @@ CASE(keep_records)
     CHECK(work() == 0);
     check_nothing_is_lost();
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

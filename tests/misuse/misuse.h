@@ -175,7 +175,7 @@ static inline void misuse_test(void **state)
 static inline int misuse_run(const struct misuse_table *table, int argc, char **argv)
 {
     misuse_table = table;
-    return argc > 1 ? tests_run_named(argv[1]) : tests_run();
+    return tests_main(argc, argv);
 }
 
 #endif

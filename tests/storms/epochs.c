@@ -312,8 +312,3 @@ CASE(open_ones_are_small)
         STATUS(tslab_epoch_close(epochs[i], 0, NULL), TSLAB_OK);
     }
 }
-
-int main(int argc, char **argv)
-{
-    return cases_run(argc, argv);
-}

@@ -409,8 +409,3 @@ IN_A_CHILD(locks)
     lock_release(&registry.lock);
     current_thread_put(self);
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -192,8 +192,3 @@ IN_A_CHILD(what_is_mapped_is_in_use)
         CHECK_SAY(mapped_kib() < before + GIB / 1024 / 8, "%zu KiB stay mapped", mapped_kib() - before);
     }
 }
-
-int main(void)
-{
-    return tests_run();
-}

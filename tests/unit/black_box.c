@@ -442,8 +442,3 @@ IN_A_CHILD(without_it_nothing_is_written)
     hold(63);
     CHECK(rmdir(folder) == 0);
 }
-
-int main(void)
-{
-    return tests_run();
-}

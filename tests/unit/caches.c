@@ -973,8 +973,3 @@ IN_A_CHILD(drop_trees)
     }
     CHECK_SAY(upwards > OBJECTS / 20 * 19, "%u of %d objects lie above the one before", upwards, OBJECTS);
 }
-
-int main(void)
-{
-    return tests_run();
-}

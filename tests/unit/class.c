@@ -173,8 +173,3 @@ TEST(every_slot_is_found_by_its_address)
         assert_int_equal(load_plain(&arena.units[first].tag), TAG_NONE);
     }
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -218,8 +218,3 @@ IN_A_CHILD(tables_are_used_again)
     }
     CHECK_SAY(counter_get(&meta_bytes) == warm, "from %zu to %zu", warm, counter_get(&meta_bytes));
 }
-
-int main(void)
-{
-    return tests_run();
-}

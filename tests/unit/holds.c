@@ -378,8 +378,3 @@ IN_A_CHILD(open_epochs_without_objects_have_nothing)
     scope_leave_all(thread);
     CHECK(units_of_chunks() == 0);
 }
-
-int main(void)
-{
-    return tests_run();
-}

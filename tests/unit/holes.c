@@ -289,8 +289,3 @@ IN_A_CHILD(what_was_refused_is_given_back_later)
     CHECK(resident_bytes() <= before / 2);
     check_contents();
 }
-
-int main(void)
-{
-    return tests_run();
-}

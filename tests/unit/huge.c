@@ -289,8 +289,3 @@ IN_A_CHILD(grow_together)
     grow(0, GROWN_MIB);
     CHECK_SAY(requests >= (GROWN_MIB - 40) / 2, "%zu requests", requests);
 }
-
-int main(void)
-{
-    return tests_run();
-}

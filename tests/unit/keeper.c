@@ -416,11 +416,3 @@ IN_A_CHILD(a_sweep_purges_around_survivors)
         tslab_free(objects[i]);
     }
 }
-
-#if !TSLAB_TSAN /* which has no threads after a fork */
-#endif
-
-int main(void)
-{
-    return tests_run();
-}

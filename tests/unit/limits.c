@@ -540,8 +540,3 @@ TEST(hard_limit_and_rows)
         child_succeeds(what_lives_never_exceeds_the_limit, &policy, "");
     }
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -201,8 +201,3 @@ TEST(a_broken_order_is_seen_in_checked_builds)
     breaks_the_order(push_in_order, RANK_DEPOT, RANK_LIST);
     breaks_the_order(take_in_order, RANK_LIST, (enum lock_rank)0);
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -325,8 +325,3 @@ TEST(what_is_set_for_pages_moves)
     }
     CHECK(GUARDED || possible >= 3);
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -57,8 +57,3 @@ TEST(every_operation_goes_round_the_magazines)
     assert_int_equal(stats.cached_bytes, 0);
     assert_int_equal(stats.slabs_opened, stats.slabs_recycled);
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -22,8 +22,3 @@ TEST(a_thread_that_comes_first_is_not_forgotten)
     os_watch_threads();
     assert_true(os_has_threads());
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -330,8 +330,3 @@ IN_A_CHILD(loading_is_silent)
     option_complain(later);
     CHECK(option_get(OPTION_STATS) == 1);
 }
-
-int main(void)
-{
-    return tests_run();
-}

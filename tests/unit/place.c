@@ -158,8 +158,3 @@ TEST(a_thread_has_its_number)
     check_number(NULL);
     child_succeeds(check_number, NULL, "");
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -545,8 +545,3 @@ TEST(test_slabs_of_epochs)
 {
     child_succeeds(the_end_of_an_epoch_ends_its_samples, &many, "");
 }
-
-int main(void)
-{
-    return tests_run();
-}

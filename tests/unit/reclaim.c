@@ -415,9 +415,3 @@ IN_A_CHILD(many_runs_are_no_longer_way)
     }
     (void)tslab_trim();
 }
-
-/* Guard pages trap what is freed. */
-int main(void)
-{
-    return tests_run();
-}

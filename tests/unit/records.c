@@ -157,8 +157,3 @@ IN_A_CHILD(a_quota_stays_while_it_is_used)
     (void)tslab_trim();
     CHECK(root->id == 0); /* now its pages went */
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -99,8 +99,3 @@ TEST(what_does_not_fit_is_cut_off)
         assert_int_equal(buffer[capacity], '#');
     }
 }
-
-int main(void)
-{
-    return tests_run();
-}

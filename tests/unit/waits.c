@@ -271,8 +271,3 @@ IN_CHILDREN(nobody_waits, stops)
     CHECK(sem_post(&goes_on) == 0);
     CHECK(pthread_join(worker, NULL) == 0 && pthread_join(stopper, NULL) == 0);
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -117,8 +117,3 @@ TEST(walks_go_over_what_is_in_use)
     CHECK(stats.metadata_bytes - metadata < (size_t)64 * 1024);
     CHECK(close(nowhere) == 0);
 }
-
-int main(void)
-{
-    return tests_run();
-}
