@@ -31,7 +31,6 @@ storms/stress-forks 0
 soak/soak --rounds 0
 soak/soak --rounds 1 --requests 0
 soak/soak --rounds 1 --policy nonsense
-storms/epoch-fork 0
 storms/storms_forks 0
 storms/storms_waves come 0
 storms/storms_waves nonsense 100000

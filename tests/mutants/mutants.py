@@ -98,7 +98,7 @@ EPOCH_STRESS = (
 )
 # With one thread, mostly.
 SLAB_CASES = "unit-holes unit-caches stress-forks misuse unit-faults"
-EPOCH_CASES = "epoch-refuse epoch-objects epoch-fork epoch-policy misuse epoch-faults unit-faults fuzz-seeded"
+EPOCH_CASES = "epoch-refuse epoch-objects storms-forks epoch-policy misuse epoch-faults unit-faults fuzz-seeded"
 
 SAME_CODE = "same code"
 

@@ -84,6 +84,10 @@ static inline void live_in_an_epoch(uint64_t *random)
             message_free(message);
         }
     }
+    void *lent;
+    const tslab_handle handle = tslab_handle_malloc(epoch, message_size(random), &lent);
+    CHECK(handle.id != 0 && tslab_handle_get(epoch, handle) == lent);
+    CHECK(releases || tslab_handle_free(epoch, handle) == TSLAB_OK);
     STATUS(tslab_epoch_leave(epoch), TSLAB_OK);
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
 }
