@@ -1,8 +1,7 @@
-/* Epochs by the million: one after another, the process grows no further than in the first few thousand; and many at
- * once. */
+/* Epochs by the million: one after another, the process grows no further than in the first few thousand. */
 #include "epoch.h"
 
-enum { WARM_SHARE = 20, OPEN_AT_ONCE = 10000 };
+enum { WARM_SHARE = 20 };
 
 /* The growth of the process that is allowed after its start: for tables that grow in steps, and what a sanitizer
  * keeps. */
@@ -15,9 +14,8 @@ static size_t metadata_bytes(void)
     return stats.metadata_bytes;
 }
 
-/* Runs a life many times, and compares what the process weighs after the first few with the weight at the end. So much
- * may be under way at the end that was not at first. */
-static void stays_flat_but_for(size_t under_way, void (*life)(size_t), size_t count)
+/* Runs a life many times, and compares what the process weighs after the first few with the weight at the end. */
+static void stays_flat(void (*life)(size_t), size_t count)
 {
     size_t resident = 0, metadata = 0;
     for (size_t i = 0; i < count; i++) {
@@ -30,13 +28,8 @@ static void stays_flat_but_for(size_t under_way, void (*life)(size_t), size_t co
     const size_t metadata_after = metadata_bytes(), resident_after = resident_kib() * KILOBYTE;
     CHECK_SAY(metadata_after <= metadata + 64 * KILOBYTE, "the metadata grew from %zu to %zu", metadata,
               metadata_after);
-    CHECK_SAY(HEAVY || resident_after <= resident + GROWTH + under_way, "from %zu KiB to %zu KiB", resident / KILOBYTE,
+    CHECK_SAY(HEAVY || resident_after <= resident + GROWTH, "from %zu KiB to %zu KiB", resident / KILOBYTE,
               resident_after / KILOBYTE);
-}
-
-static void stays_flat(void (*life)(size_t), size_t count)
-{
-    stays_flat_but_for(0, life, count);
 }
 
 static void live_empty(size_t i)
@@ -147,145 +140,6 @@ static void live_among_others(size_t i)
 CASE(that_overlap)
 {
     stays_flat(live_among_others, times(400000));
-}
-
-/* Opened by one thread, used by another, closed by a third. */
-
-enum { STAGES = 3, BELT = 64 };
-/* How full the belts are is a matter of luck. An epoch on them has touched a page of its chunk, and one beside it. */
-enum { ON_BELTS = STAGES * BELT * 2 * 4 * KILOBYTE };
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    tslab_epoch epochs[BELT];
-    size_t put, taken;
-} belts[STAGES];
-
-static void belt_put(size_t belt, tslab_epoch epoch)
-{
-    pthread_mutex_lock(&belts[belt].lock);
-    while (belts[belt].put - belts[belt].taken == COUNT_OF(belts[belt].epochs)) {
-        pthread_cond_wait(&belts[belt].changed, &belts[belt].lock);
-    }
-    belts[belt].epochs[belts[belt].put++ % COUNT_OF(belts[belt].epochs)] = epoch;
-    pthread_cond_broadcast(&belts[belt].changed);
-    pthread_mutex_unlock(&belts[belt].lock);
-}
-
-static tslab_epoch belt_take(size_t belt)
-{
-    pthread_mutex_lock(&belts[belt].lock);
-    while (belts[belt].put == belts[belt].taken) {
-        pthread_cond_wait(&belts[belt].changed, &belts[belt].lock);
-    }
-    const tslab_epoch epoch = belts[belt].epochs[belts[belt].taken++ % COUNT_OF(belts[belt].epochs)];
-    pthread_cond_broadcast(&belts[belt].changed);
-    pthread_mutex_unlock(&belts[belt].lock);
-    return epoch;
-}
-
-static void *stage(void *argument)
-{
-    const size_t self = (uintptr_t)argument;
-    for (size_t i = 0;; i++) {
-        const tslab_epoch epoch = belt_take(self);
-        if (epoch.id == 0) {
-            if (self + 1 < STAGES) {
-                belt_put(self + 1, epoch);
-            }
-            return NULL;
-        }
-        if (self + 1 < STAGES) {
-            enter(epoch);
-            memset(tslab_epoch_malloc(epoch, 16 + i % 500), 1, 16);
-            tslab_free(filled(epoch, 200, i));
-            leave(epoch);
-            belt_put(self + 1, epoch);
-        } else {
-            STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-        }
-    }
-}
-
-static void live_on_many_threads(size_t i)
-{
-    (void)i;
-    belt_put(0, opened_as("belt", TSLAB_POLICY_RELEASE));
-}
-
-CASE(that_pass_through_threads)
-{
-    pthread_t threads[STAGES];
-    for (size_t i = 0; i < STAGES; i++) {
-        CHECK(pthread_mutex_init(&belts[i].lock, NULL) == 0 && pthread_cond_init(&belts[i].changed, NULL) == 0);
-    }
-    threads_begin(threads, STAGES, stage, NULL, 1);
-    stays_flat_but_for(ON_BELTS, live_on_many_threads, times(100000));
-    belt_put(0, no_epoch);
-    threads_end(threads, STAGES);
-    CHECK(tslab_epoch_list(NULL, 0) == 0);
-}
-
-/* A thread for every epoch. */
-
-static void *live_in_a_thread(void *argument)
-{
-    live_inside((uintptr_t)argument);
-    return NULL;
-}
-
-static void live_with_a_thread(size_t i)
-{
-    in_a_thread(live_in_a_thread, (void *)i);
-}
-
-CASE(with_a_thread_each)
-{
-    stays_flat(live_with_a_thread, times(20000));
-}
-
-/* Many at once. */
-
-CASE(ten_thousand_are_open_at_once)
-{
-    static tslab_epoch epochs[OPEN_AT_ONCE];
-    static void *objects[OPEN_AT_ONCE];
-    uint64_t random = 31;
-    for (size_t i = 0; i < OPEN_AT_ONCE; i++) {
-        char label[32];
-        snprintf(label, sizeof label, "epoch %zu", i);
-        epochs[i] = opened_as(label, TSLAB_POLICY_DRAIN);
-        if (i % 2 == 0) {
-            enter(epochs[i]);
-            objects[i] = fill(tslab_malloc(100 + i % 1000), 100 + i % 1000, i);
-            leave(epochs[i]);
-        } else {
-            objects[i] = filled(epochs[i], 100 + i % 1000, i);
-        }
-    }
-    CHECK(tslab_epoch_list(NULL, 0) == OPEN_AT_ONCE);
-    for (size_t n = 0; n < times(100000); n++) {
-        const size_t i = below(&random, OPEN_AT_ONCE);
-        verify(objects[i], 100 + i % 1000, i);
-        CHECK(same(tslab_epoch_of(objects[i]), epochs[i]));
-        enter(epochs[i]);
-        tslab_free(objects[i]);
-        objects[i] = fill(tslab_malloc(100 + i % 1000), 100 + i % 1000, i);
-        leave(epochs[i]);
-    }
-    struct tslab_epoch_stats *const list = calloc(OPEN_AT_ONCE, sizeof *list);
-    CHECK(list != NULL);
-    CHECK(tslab_epoch_list(list, OPEN_AT_ONCE) == OPEN_AT_ONCE);
-    for (size_t i = 0; i < OPEN_AT_ONCE; i++) {
-        CHECK(list[i].live_objects == 1 && strncmp(list[i].label, "epoch ", 6) == 0);
-    }
-    free(list);
-    for (size_t i = 0; i < OPEN_AT_ONCE; i++) {
-        const size_t at = i * 7919 % OPEN_AT_ONCE;
-        STATUS(tslab_epoch_close(epochs[at], 0, NULL), TSLAB_OK);
-        verify_and_free(objects[at], 100 + at % 1000, at);
-    }
-    CHECK(tslab_epoch_list(NULL, 0) == 0);
 }
 
 /* The weight of an open request beside the bytes that it asked for. */
