@@ -1,9 +1,8 @@
-"""Options in the environment, limits on the address space, and programs that must not listen to their environment."""
+"""Options in the environment, and programs that must not listen to their environment."""
 
 import json
 import os
 import re
-import resource
 import shutil
 import stat
 import subprocess
@@ -43,21 +42,6 @@ def strangers_text(runner):
 
 
 @entry
-def value_out_of_range(runner):
-    for value in ("-5", "abc", "10x", "99999999999999999999999", "1e3"):
-        expect_one_complaint(runner, "purge_delay_ms", TSLAB_PURGE_DELAY_MS=value)
-        expect_one_complaint(runner, "purge_delay_ms", TSLAB_OPTIONS=f"purge_delay_ms={value}")
-
-
-@entry
-def wrong_limits_by_label(runner):
-    for value in ("request", "request=", "request=much", "=1M", "request=1M:cache", "request=1"):
-        expect_one_complaint(runner, "epoch_limits", TSLAB_EPOCH_LIMITS=value)
-        expect_one_complaint(runner, "label=bytes:label=bytes", TSLAB_OPTIONS=f"epoch_limits={value}")
-    expect(not complaints(runner, TSLAB_EPOCH_LIMITS="request=64M:cache=1G"), "right ones are complained about")
-
-
-@entry
 def right_options(runner):
     for options in ({}, {"TSLAB_PURGE_DELAY_MS": "100"}, {"TSLAB_OPTIONS": "purge_delay_ms=100"}, {"TSLAB_OPTIONS": ""}):
         lines = complaints(runner, **options)
@@ -66,34 +50,11 @@ def right_options(runner):
     expect(stderr.strip(), "TSLAB_STATS=1 printed nothing")
 
 
-def limited(kib):
-    """For use between fork and exec: what `ulimit -v` does."""
-    return lambda: resource.setrlimit(resource.RLIMIT_AS, (kib * 1024, kib * 1024))
-
-
 def compiled(runner, source, *options):
     program = runner.path(os.path.splitext(source)[0])
     runner.run([need("gcc", "gcc"), "-O2", "-fno-builtin", "-pthread", "-o", program, os.path.join(WORK, source), *options],
                preload=False)
     return program
-
-
-@entry
-def limit_is_tight(runner):
-    program = compiled(runner, "limits.c")
-    for kib in (300000, 150000):
-        runner.run(["/bin/true"], preexec_fn=limited(kib))
-        result = runner.same([program, "work"], preexec_fn=limited(kib))
-        expect(result == "done\n", result)
-
-
-@entry
-def limit_is_reached(runner):
-    """Who runs out of memory gets NULL and ENOMEM, and can go on when some is free again."""
-    program = compiled(runner, "limits.c")
-    for kib in (300000, 800000):
-        result = runner.same([program, "exhaust", str(kib)], preexec_fn=limited(kib))
-        expect(result == "done\n", result)
 
 
 def may_mount(runner):
