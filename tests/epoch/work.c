@@ -1,6 +1,6 @@
-/* Units of work with each TSLAB_EPOCH_POLICY, on the clock of the system and for long, and values that are no policy.
- * Each case is a program with the policy in its environment. The fuzzer's oracle knows the rest: nesting, pauses,
- * scopes by hand, epochs closed by hand, rotation, several threads, threads that end in a unit. */
+/* Units of work with each TSLAB_EPOCH_POLICY, on the clock of the system and for long. Each case is a program with the
+ * policy in its environment. The fuzzer's oracle knows the rest: nesting, pauses, scopes by hand, epochs closed by
+ * hand, rotation, several threads, threads that end in a unit. */
 #include "epoch.h"
 
 #define POLICY(value) "TSLAB_EPOCH_POLICY=" value
@@ -169,66 +169,3 @@ ALSO_WITH(POLICY("per-request"), serve);
 ALSO_WITH(POLICY("batch-10"), serve);
 ALSO_WITH(POLICY("interval-5"), serve);
 ALSO_WITH(POLICY("manual"), serve);
-
-/* Bad values are said once, by whichever thread comes first, and mean never. */
-
-static void *some_units(void *unused)
-{
-    CHECK(same(unit(), no_epoch));
-    CHECK(same(unit(), no_epoch));
-    return NULL;
-}
-
-CASE(bad_values_mean_never)
-{
-    units_without_any_epoch();
-    in_a_thread(some_units, NULL);
-    units_without_any_epoch();
-}
-
-static void use_bad_value(const void *value)
-{
-    char variable[100];
-    snprintf(variable, sizeof variable, POLICY("%s"), (const char *)value);
-    exec_case("bad_values_mean_never", variable);
-}
-
-TEST(bad_values_are_said_and_mean_never)
-{
-    static const char *const values[] = {
-        "",
-        "per_request",
-        "per-request ",
-        " never",
-        "sometimes",
-        "batch",
-        "batch-",
-        "batch-0",
-        "batch-86400001",
-        "batch--1",
-        "batch-+3",
-        "batch-3x",
-        "batch-3.5",
-        "batch-99999999999999999999",
-        "batch-18446744073709551617",
-        "interval",
-        "interval-",
-        "interval-0",
-        "interval-86400001",
-        "interval-10ms",
-        "manual-1",
-        "never-1",
-    };
-    for (size_t i = 0; i < COUNT_OF(values); i++) {
-        const struct child child = child_run(use_bad_value, values[i]);
-        if (child.status != 0) {
-            fail_msg("\"%s\": status %#x, \"%s\"", values[i], (unsigned)child.status, child.said);
-        }
-        const char *const end_of_line = strchr(child.said, '\n');
-        if (end_of_line == NULL || end_of_line[1] != 0 || strncmp(child.said, "tslab: ", 7) != 0 ||
-            strstr(child.said, "TSLAB_EPOCH_POLICY") == NULL || strstr(child.said, values[i]) == NULL ||
-            strstr(child.said, "never") == NULL) {
-            fail_msg("\"%s\" is answered by \"%s\"", values[i], child.said);
-        }
-    }
-}

@@ -261,6 +261,50 @@ TEST(only_some_signals_ask)
                    "(USR1 USR2 URG IO WINCH, or 34-64); ignored\n");
 }
 
+static void load_policy(const void *value)
+{
+    char variable[100];
+    snprintf(variable, sizeof variable, "TSLAB_EPOCH_POLICY=%s", (const char *)value);
+    load_one(variable);
+    option_complain((char *[]){ variable, NULL });
+    CHECK(option_get(OPTION_EPOCH_POLICY) == WORK_NEVER);
+}
+
+TEST(wrong_policies_are_said_and_mean_never)
+{
+    static const char *const wrong[] = { "",
+                                         "per_request",
+                                         "per-request ",
+                                         " never",
+                                         "sometimes",
+                                         "batch",
+                                         "batch-",
+                                         "batch-0",
+                                         "batch-86400001",
+                                         "batch--1",
+                                         "batch-+3",
+                                         "batch-3x",
+                                         "batch-3.5",
+                                         "batch-99999999999999999999",
+                                         "batch-18446744073709551617",
+                                         "interval",
+                                         "interval-",
+                                         "interval-0",
+                                         "interval-86400001",
+                                         "interval-10ms",
+                                         "manual-1",
+                                         "never-1" };
+    for (unsigned i = 0; i < COUNT_OF(wrong); i++) {
+        const struct child child = child_run(load_policy, wrong[i]);
+        char start[100];
+        snprintf(start, sizeof start, "tslab: TSLAB_EPOCH_POLICY=%s: ", wrong[i]);
+        assert_int_equal(child.status, 0);
+        assert_memory_equal(child.said, start, strlen(start));
+        assert_non_null(strstr(child.said + strlen(start), "never"));
+        assert_ptr_equal(strchr(child.said, '\n'), child.said + strlen(child.said) - 1);
+    }
+}
+
 static void load_limits_by_label(const void *argument)
 {
     static char *const lists[] = {
