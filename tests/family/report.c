@@ -54,24 +54,6 @@ static void test_mallinfo2(void)
     CHECK(in_use() < after + ((size_t)10 << 20));
 }
 
-/* The old form has ints: the same figures where they fit, and never a negative one for what is in blocks. */
-static void test_mallinfo(void)
-{
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    allocate_all();
-    const struct mallinfo2 wide = mallinfo2();
-    const struct mallinfo narrow = mallinfo();
-    CHECK((size_t)narrow.arena == wide.arena && (size_t)narrow.uordblks == wide.uordblks);
-    CHECK((size_t)narrow.fordblks == wide.fordblks && (size_t)narrow.keepcost == wide.keepcost);
-    free_all();
-    void *large = malloc((size_t)3 << 30);
-    CHECK(large != NULL);
-    CHECK(mallinfo().uordblks >= 0 && mallinfo().arena >= 0);
-    free(large);
-#pragma GCC diagnostic pop
-}
-
 static void test_malloc_trim(void)
 {
     malloc_trim(0); /* nothing of earlier tests is there to be used again */
@@ -276,7 +258,6 @@ static void test_mallopt(void)
 int main(void)
 {
     test_mallinfo2();
-    test_mallinfo();
     test_malloc_trim();
     test_malloc_info();
     test_readers();
