@@ -21,7 +21,7 @@ def cases_of(path):
 
 def word_of(end):
     """The word that a cell must have for a test that ends so."""
-    return {"completes": None, "faults": "faults", "shown": None}.get(end.lower(), "ends")
+    return {"completes": None, "faults": "faults"}.get(end.lower(), "ends")
 
 
 def rows_of_table():
