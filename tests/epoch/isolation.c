@@ -231,29 +231,6 @@ CASE(emptied_memory_serves_other_epochs)
     }
 }
 
-/* The same on both sides at once, for hours as it were: two epochs that never close. */
-CASE(two_open_epochs_pass_memory_to_and_fro)
-{
-    /* Else the time decides how much of what is empty was purged, and counts. */
-    CHECK(tslab_option_set("purge", "never") == TSLAB_OK);
-    const tslab_epoch a = opened(), b = opened();
-    size_t all_units, warm = 0, later = 0;
-    const size_t rounds = EPOCH_SANITIZED ? 20 : 200;
-    for (size_t i = 0; i < rounds; i++) {
-        (void)fill_and_empty(a, sizes[i % COUNT_OF(sizes)], 4 * MEGABYTE, &all_units);
-        (void)fill_and_empty(b, sizes[(i + 3) % COUNT_OF(sizes)], 4 * MEGABYTE, &all_units);
-        (void)fill_and_empty(no_epoch, sizes[(i + 7) % COUNT_OF(sizes)], 4 * MEGABYTE, &all_units);
-        size_t *const most = i < rounds / 2 ? &warm : &later;
-        *most = memory_in_use() > *most ? memory_in_use() : *most;
-    }
-    /* One round is 12 MiB. Addresses become accessible, and go, in steps of a few. */
-    CHECK_SAY(later <= warm + 8 * MEGABYTE, "from %zu to %zu bytes", warm, later);
-    ALIVE(a, 0);
-    ALIVE(b, 0);
-    STATUS(tslab_epoch_close(a, 0, NULL), TSLAB_OK);
-    STATUS(tslab_epoch_close(b, 0, NULL), TSLAB_OK);
-}
-
 /* One thread allocates, another frees: what becomes empty is still found. */
 
 enum { HANDED = 2000 };
