@@ -142,13 +142,12 @@ static inline void work_with_threads(void)
 
 static inline void work_in_a_child(void (*work)(void))
 {
-    int status = 0;
     const pid_t child = fork();
     if (child == 0) {
         work();
         _exit(0);
     }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    child_ends_well(child);
 }
 
 #endif

@@ -178,6 +178,14 @@ static inline void faulty_wake(atomic_u32 *word)
     }
 }
 
+/* One that stands until a test moves it on. */
+static uint64_t clock_ms = 1000;
+
+static inline uint64_t test_clock(void)
+{
+    return clock_ms;
+}
+
 static inline void inject(enum call call, unsigned from, unsigned until)
 {
     if (real.map == NULL) {

@@ -6,22 +6,19 @@
  * With COMPANY_WRAPS it has a pthread_create of its own, which allocates under a lock as profilers do, tells all
  * libraries that it may have threads, as a libc does that does not know, lies at fixed addresses, and takes that of
  * malloc. */
-#include "check.h"
+#include "workers.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <threads.h>
 
 enum { PATIENCE_MS = 60000, PAUSE_MS = 5, MIB = 1 << 20 };
@@ -192,24 +189,11 @@ static void *allocate(void *argument)
     return argument;
 }
 
-static pthread_t made(void *(*routine)(void *), void *argument)
-{
-    pthread_t thread;
-    const int error = pthread_create(&thread, NULL, routine, argument);
-    CHECK_SAY(error == 0, "pthread_create: %s", strerror(error));
-    return thread;
-}
-
-static void joined(pthread_t thread)
-{
-    CHECK(pthread_join(thread, NULL) == 0);
-}
-
 /* A thread that runs, and with it the keeper. */
 static pthread_t begin_company(void)
 {
     go_on = running = 0; /* those of a parent are not here */
-    const pthread_t thread = made(run_until_told, NULL);
+    const pthread_t thread = thread_begin(run_until_told, NULL);
     burst();
     WAIT_UNTIL((keeper() != 0) == kept());
     WAIT_UNTIL(running == 1);
@@ -219,7 +203,7 @@ static pthread_t begin_company(void)
 static void end_company(pthread_t thread)
 {
     go_on = 1;
-    joined(thread);
+    (void)thread_end(thread);
     CHECK(keeper() == 0);
 }
 
@@ -264,19 +248,19 @@ static int exit_thrd(void *argument)
     thrd_exit(*(int *)argument);
 }
 
-static void threads_end(void)
+static void all_threads_end(void)
 {
     void *(*const routines[])(void *) = { return_at_once, allocate, exit_thread };
     int value = 7;
     for (size_t i = 0; i < COUNT_OF(routines); i++) {
         void *result;
-        CHECK(pthread_join(made(routines[i], &value), &result) == 0 && result == &value);
+        CHECK(pthread_join(thread_begin(routines[i], &value), &result) == 0 && result == &value);
         check_alone();
     }
     void *(*const cancelled[])(void *) = { wait_for_cancel, cancel_at_any_time };
     for (size_t i = 0; i < COUNT_OF(cancelled); i++) {
         void *result;
-        const pthread_t thread = made(cancelled[i], NULL);
+        const pthread_t thread = thread_begin(cancelled[i], NULL);
         WAIT_UNTIL((keeper() != 0) == kept());
         CHECK(pthread_cancel(thread) == 0 && pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
         check_alone();
@@ -290,7 +274,7 @@ static void threads_end(void)
         check_alone();
     }
     go_on = 0;
-    const pthread_t detached = made(run_until_told, NULL);
+    const pthread_t detached = thread_begin(run_until_told, NULL);
     CHECK(pthread_detach(detached) == 0);
     WAIT_UNTIL((keeper() != 0) == kept());
     go_on = 1;
@@ -303,7 +287,7 @@ static pthread_t made_late;
 
 static void make_late(void *value)
 {
-    made_late = made(allocate, NULL);
+    made_late = thread_begin(allocate, NULL);
 }
 
 static void *end_with_a_destructor(void *argument)
@@ -315,8 +299,8 @@ static void *end_with_a_destructor(void *argument)
 static void destructors_make_threads(void)
 {
     CHECK(pthread_key_create(&late, make_late) == 0);
-    joined(made(end_with_a_destructor, NULL));
-    joined(made_late);
+    (void)in_a_thread(end_with_a_destructor, NULL);
+    (void)thread_end(made_late);
     check_alone();
 }
 
@@ -335,7 +319,7 @@ static void many_at_once(void)
     CHECK((keeper() != 0) == kept());
     go_on = 1;
     for (size_t i = 0; i < THREADS; i++) {
-        joined(threads[i]);
+        (void)thread_end(threads[i]);
     }
     check_alone();
 }
@@ -351,7 +335,7 @@ static void *be_last(void *argument)
 
 static void main_exits(void)
 {
-    CHECK(pthread_detach(made(be_last, NULL)) == 0);
+    CHECK(pthread_detach(thread_begin(be_last, NULL)) == 0);
     pthread_exit(NULL);
 }
 
@@ -371,7 +355,7 @@ static void *be_terminated(void *argument)
 
 static void a_signal_ends_it(void)
 {
-    (void)made(be_terminated, NULL);
+    (void)thread_begin(be_terminated, NULL);
     pthread_exit(NULL);
 }
 
@@ -382,7 +366,7 @@ static void *end_with_status(void *argument)
 
 static void a_thread_exits(void)
 {
-    joined(made(end_with_status, (void *)1));
+    (void)thread_end(thread_begin(end_with_status, (void *)1));
 }
 
 /* CPython's test_3_join_in_forked_from_thread: the only thread of the child returns. */
@@ -391,21 +375,19 @@ static void *fork_and_join(void *argument)
     const pid_t child = fork();
     if (child == 0) {
         CHECK(keeper() == 0);
-        joined(made(allocate, NULL));
+        (void)in_a_thread(allocate, NULL);
         check_alone();
         const pthread_t thread = begin_company();
         end_company(thread);
         return argument; /* and so the child ends */
     }
-    int status;
-    CHECK(child > 0 && waitpid(child, &status, 0) == child);
-    CHECK_SAY(status == 0, "status %#x", (unsigned)status);
+    child_ends_well(child);
     return argument;
 }
 
 static void forks_in_a_thread(void)
 {
-    joined(made(fork_and_join, NULL));
+    (void)in_a_thread(fork_and_join, NULL);
     check_alone();
 }
 
@@ -421,8 +403,7 @@ static void forks_beside_threads(void)
         check_alone();
         _exit(0);
     }
-    int status;
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    child_ends_well(child);
     CHECK((keeper() != 0) == kept());
     end_company(thread);
 }
@@ -430,7 +411,7 @@ static void forks_beside_threads(void)
 static void *make_and_join(void *argument)
 {
     for (int i = 0; i < 1000; i++) {
-        joined(made(i % 2 == 0 ? return_at_once : allocate, NULL));
+        (void)thread_end(thread_begin(i % 2 == 0 ? return_at_once : allocate, NULL));
     }
     return argument;
 }
@@ -439,10 +420,10 @@ static void *make_and_join(void *argument)
 static bool is_kept_now(void)
 {
     go_on = 0;
-    const pthread_t thread = made(run_until_told, NULL);
+    const pthread_t thread = thread_begin(run_until_told, NULL);
     const bool is_kept = task_count() == 2u + kept();
     go_on = 1;
-    joined(thread);
+    (void)thread_end(thread);
     return is_kept;
 }
 
@@ -450,24 +431,23 @@ static bool is_kept_now(void)
 static void loop_beside_forks(void)
 {
     for (int i = 0; i < 1000; i++) { /* one thread: the keeper comes and goes with the first of them */
-        joined(made(return_at_once, NULL));
+        (void)in_a_thread(return_at_once, NULL);
         if (i % 50 == 0) {
             CHECK(keeper() == 0);
         }
     }
     WAIT_UNTIL(is_kept_now()); /* and none comes for a while */
-    const pthread_t thread = made(make_and_join, NULL);
+    const pthread_t thread = thread_begin(make_and_join, NULL);
     for (int i = 0; i < 40; i++) {
         const pid_t child = fork();
         if (child == 0) {
-            joined(made(allocate, NULL));
+            (void)in_a_thread(allocate, NULL);
             check_alone();
             _exit(0);
         }
-        int status;
-        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+        child_ends_well(child);
     }
-    joined(thread);
+    (void)thread_end(thread);
     check_alone();
 }
 
@@ -488,7 +468,7 @@ static void rights_are_dropped(void)
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
     go_on = 0; /* what is made now has no more rights */
-    const pthread_t thread = made(run_until_told, NULL);
+    const pthread_t thread = thread_begin(run_until_told, NULL);
     WAIT_UNTIL(task_count() == 2 + (size_t)kept());
     struct task tasks[TASKS_MOST];
     const size_t count = tasks_of(tasks, TASKS_MOST);
@@ -502,7 +482,7 @@ static void rights_are_dropped(void)
         }
     }
     go_on = 1;
-    joined(thread);
+    (void)thread_end(thread);
     WAIT_UNTIL(task_count() == 1);
 }
 
@@ -596,13 +576,13 @@ static void the_last_thread_of_a_limit(void)
     CHECK(setrlimit(RLIMIT_NPROC, &limit) == 0);
     for (int round = 0; round < 3; round++) {
         pthread_t none;
-        const pthread_t first = begin_company(), second = made(run_until_told, NULL);
+        const pthread_t first = begin_company(), second = thread_begin(run_until_told, NULL);
         CHECK(keeper() == 0);
         CHECK(pthread_create(&none, NULL, run_until_told, NULL) == EAGAIN);
         WAIT_UNTIL(running == 2);
         CHECK(keeper() == 0);
         go_on = 1;
-        joined(second);
+        (void)thread_end(second);
         end_company(first);
         WAIT_UNTIL(task_count() == 1);
     }
@@ -666,11 +646,11 @@ static void a_filter_that_kills(void)
     }
     for (int i = 0; i < 3; i++) {
         go_on = 0;
-        const pthread_t thread = made(run_until_told, NULL);
+        const pthread_t thread = thread_begin(run_until_told, NULL);
         burst();
         pause_ms(300);
         go_on = 1;
-        joined(thread);
+        (void)thread_end(thread);
     }
 }
 
@@ -708,22 +688,21 @@ static void one_thread_gives_back(void)
     const pid_t child = fork();
     if (child == 0) {
         WAIT_UNTIL((keeper() != 0) == kept());
-        joined(made(allocate, NULL));
+        (void)in_a_thread(allocate, NULL);
         WAIT_UNTIL((keeper() != 0) == kept());
         _exit(0);
     }
-    int status;
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    child_ends_well(child);
     pthread_exit(NULL); /* and the process ends */
 }
 
 static void no_keeper_at_all(void)
 {
     CHECK(!kept());
-    const pthread_t thread = made(allocate, NULL);
+    const pthread_t thread = thread_begin(allocate, NULL);
     burst();
     CHECK(keeper() == 0);
-    joined(thread);
+    (void)thread_end(thread);
     check_alone();
 }
 
@@ -741,7 +720,7 @@ static const struct {
     int signal;         /* that ends it */
 } cases[] = {
     { "one-thread", one_thread_has_none, NULL, 0 },
-    { "threads-end", threads_end, NULL, 0 },
+    { "threads-end", all_threads_end, NULL, 0 },
     { "destructors", destructors_make_threads, NULL, 0 },
     { "many-at-once", many_at_once, NULL, 0 },
     { "main-exits", main_exits, NULL, 0 },

@@ -1,14 +1,12 @@
 /* A program of root's with threads gives up its capabilities as libcap does it for threads (libpsx): in all threads
  * that it knows. The keeper is none of these, and follows soon. Before that it has as many as the program: by fewer,
  * others could look into the process that may not. And libc changes the user of all threads, the keeper included. */
-#include "check.h"
+#include "workers.h"
 
 #include <dirent.h>
-#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/psx_syscall.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 enum { NOBODY = 65534 };
 
@@ -76,9 +74,8 @@ static struct rights rights_of_keeper(void)
 
 static void begin_thread(void)
 {
-    pthread_t thread;
     struct rights own = { 0 };
-    CHECK(pthread_create(&thread, NULL, wait_for_end, NULL) == 0);
+    (void)thread_begin(wait_for_end, NULL);
     const struct rights before = rights_of_keeper();
     CHECK(rights_of("the-program", &own));
     CHECK_SAY(before.permitted == own.permitted, "it has %llx", before.permitted);
@@ -115,7 +112,6 @@ static void give_up(void)
 
 int main(void)
 {
-    int status;
     alarm(HANG_SECONDS);
     if (geteuid() != 0) {
         return CHECK_SKIPPED;
@@ -123,12 +119,11 @@ int main(void)
     CHECK(prctl(PR_SET_NAME, "the-program") == 0);
     const pid_t child =
         fork(); /* before there are threads: libpsx loses its way in a child of a program with threads */
-    CHECK(child >= 0);
     if (child == 0) {
         change_user();
         _exit(0);
     }
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    child_ends_well(child);
     give_up();
     return 0;
 }

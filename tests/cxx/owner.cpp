@@ -1,11 +1,11 @@
 // The owner of an epoch and the scope: their lives, their errors, moves, nesting, hand-over, and the misuse that ends
 // the program.
 #include "cxx.hpp"
+#include "workers.h"
 
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <sys/wait.h>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -235,25 +235,16 @@ void scopes_advance()
 // Runs a body in a child, and returns what it says on stderr when it ends by abort.
 template <class Body> std::string last_words(Body body)
 {
-    int ends[2];
-    CHECK(pipe(ends) == 0);
-    pid_t child = fork();
-    CHECK(child >= 0);
+    int file;
+    const pid_t child = fork_heard(&file);
     if (child == 0) {
-        dup2(ends[1], STDERR_FILENO);
         body();
         _exit(0);
     }
-    close(ends[1]);
-    std::string words;
-    char buffer[1000];
-    for (ssize_t length; (length = read(ends[0], buffer, sizeof buffer)) > 0;)
-        words.append(buffer, static_cast<size_t>(length));
-    close(ends[0]);
-    int status = 0;
-    CHECK(waitpid(child, &status, 0) == child);
+    char words[10000];
+    const int status = child_heard(child, file, words, sizeof words);
     CHECK_SAY(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "the child ended with %d and said: %s", status,
-              words.c_str());
+              words);
     return words;
 }
 

@@ -37,13 +37,12 @@ static void *wait_inside_to_be_cancelled(void *argument)
 
 static void *be_cancelled_inside(void *argument)
 {
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, wait_inside_to_be_cancelled, argument) == 0);
+    const pthread_t thread = thread_begin(wait_inside_to_be_cancelled, argument);
     while (stats_of(((const tslab_epoch *)argument)[1]).live_objects == 0) {
         usleep(1000);
     }
     CHECK(pthread_cancel(thread) == 0);
-    CHECK(pthread_join(thread, NULL) == 0);
+    (void)thread_end(thread);
     return NULL;
 }
 

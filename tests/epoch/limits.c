@@ -71,8 +71,7 @@ static size_t fill_up(tslab_epoch epoch, size_t size)
 
 static void check_filled(size_t bytes, size_t limit_bytes)
 {
-    CHECK_SAY(bytes >= limit_bytes / 2 && bytes <= limit_bytes + SLACK_BYTES, "%zu of %zu bytes", bytes,
-              limit_bytes);
+    CHECK_SAY(bytes >= limit_bytes / 2 && bytes <= limit_bytes + SLACK_BYTES, "%zu of %zu bytes", bytes, limit_bytes);
 }
 
 static uint64_t figure_of(const char *name)

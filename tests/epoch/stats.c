@@ -510,12 +510,8 @@ static void *grow(void *epochs)
 CASE(the_tables_grow_while_others_look)
 {
     static tslab_epoch epochs[2][GROWN];
-    pthread_t watcher, growers[2];
-    watcher = thread_begin(look_at_all, NULL);
-    for (size_t i = 0; i < COUNT_OF(growers); i++) {
-        CHECK(pthread_create(&growers[i], NULL, grow, epochs[i]) == 0);
-    }
-    threads_end(growers, COUNT_OF(growers));
+    const pthread_t watcher = thread_begin(look_at_all, NULL);
+    in_threads(COUNT_OF(epochs), grow, epochs, sizeof epochs[0]);
     atomic_store(&grown, true);
     (void)thread_end(watcher);
     for (size_t i = 0; i < 2 * GROWN; i++) {

@@ -249,11 +249,7 @@ static void *sets_decay(void *unused)
 
 static void threads_decay(void)
 {
-    pthread_t threads[4];
-    for (unsigned i = 0; i < COUNT_OF(threads); i++)
-        CHECK(pthread_create(&threads[i], NULL, sets_decay, NULL) == 0);
-    for (unsigned i = 0; i < COUNT_OF(threads); i++)
-        pthread_join(threads[i], NULL);
+    in_threads(4, sets_decay, NULL, 0);
     decays();
 }
 
@@ -390,8 +386,7 @@ static void *asks(void *name)
 static void threads_and_forks(void)
 {
     pthread_t threads[4];
-    for (unsigned i = 0; i < COUNT_OF(threads); i++)
-        CHECK(pthread_create(&threads[i], NULL, asks, (void *)"stats.allocated") == 0);
+    threads_begin(threads, COUNT_OF(threads), asks, (void *)"stats.allocated", 0);
     for (unsigned i = 0; i < 100; i++) {
         const pid_t child = fork();
         if (child == 0) {
@@ -401,8 +396,7 @@ static void threads_and_forks(void)
         child_ends_well(child);
     }
     ends = true;
-    for (unsigned i = 0; i < COUNT_OF(threads); i++)
-        pthread_join(threads[i], NULL);
+    threads_end(threads, COUNT_OF(threads));
 }
 
 static char printed[1 << 20];

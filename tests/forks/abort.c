@@ -4,7 +4,6 @@
 #include "workers.h"
 
 #include <execinfo.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,9 +32,7 @@ static void fork_and_wait(void)
         use_memory();
         _exit(0);
     }
-    int status = -1;
-    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
-    CHECK_SAY(status == 0, "a child of the handler ended with status %#x", (unsigned)status);
+    child_ends_well(pid);
 }
 
 static void name_functions(void)

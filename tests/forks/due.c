@@ -1,11 +1,9 @@
 /* Fork handlers that were set before the library's, and so run while it has everything at rest for the fork: what they
  * allocate finds a report due, and writes it. Nobody waits for what the forking thread itself holds. */
-#include "check.h"
+#include "workers.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
 #include <tslab/tslab.h>
 
 static atomic_int handled;
@@ -59,8 +57,8 @@ int main(int argc, char **argv)
     int ends[2], was_stderr = -1;
     CHECK(sscanf(getenv("NUMBERS"), "%d %d %d", &ends[0], &ends[1], &was_stderr) == 3);
     CHECK(pthread_atfork(handle, handle, handle) == 0);
-    pthread_t thread;
-    CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0 && pthread_create(&thread, NULL, stay, NULL) == 0);
+    CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0);
+    const pthread_t thread = thread_begin(stay, NULL);
     pthread_barrier_wait(&barrier);
     const pid_t pid = fork();
     CHECK(pid >= 0 && dup2(was_stderr, STDERR_FILENO) == STDERR_FILENO);
@@ -69,12 +67,10 @@ int main(int argc, char **argv)
         handle();
         _exit(0);
     }
-    int status = -1;
-    CHECK(waitpid(pid, &status, 0) == pid);
-    CHECK_SAY(status == 0, "the child ended with status %#x", (unsigned)status);
+    child_ends_well(pid);
     CHECK(handled == 2);
     pthread_barrier_wait(&barrier);
-    CHECK(pthread_join(thread, NULL) == 0);
+    (void)thread_end(thread);
     static char text[1 << 16];
     CHECK(close(ends[1]) == 0 && read(ends[0], text, sizeof text - 1) > 0);
     CHECK_SAY(strstr(text, "tslab statistics\n") == text, "no report was written, but %s", text);

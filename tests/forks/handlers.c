@@ -34,9 +34,7 @@ int main(void)
             free(keep(malloc(100)));
             _exit(0);
         }
-        int status = -1;
-        CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
-        CHECK_SAY(status == 0, "child %d ended with status %#x", i, (unsigned)status);
+        child_ends_well(pid);
     }
     done = true;
     threads_end(workers, WORKERS);

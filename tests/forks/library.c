@@ -6,15 +6,13 @@
  *   LIBRARY_START        in the child, a thread is started and waited for
  *   LIBRARY_CONSTRUCTOR  the constructor itself forks, while threads of its own allocate
  *   LIBRARY_RAISE        a signal comes before the fork */
-#include "check.h"
+#include "workers.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/wait.h>
 
 void library_work(void);
 int library_forks(void);
@@ -50,13 +48,6 @@ __attribute__((unused)) static void *use_memory_once(void *unused)
 {
     use_memory();
     return unused;
-}
-
-__attribute__((unused)) static pthread_t start(void *(*body)(void *))
-{
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, body, NULL) == 0);
-    return thread;
 }
 
 __attribute__((unused)) static void set_handlers(void (*before)(void), void (*parent)(void), void (*child)(void))
@@ -113,7 +104,7 @@ static void stop_worker(void)
 static void start_worker(void)
 {
     stop = false;
-    worker = start(work);
+    worker = thread_begin(work, NULL);
 }
 
 void library_work(void)
@@ -132,7 +123,7 @@ __attribute__((constructor)) static void construct(void)
 
 static void start_and_wait(void)
 {
-    CHECK(pthread_join(start(use_memory_once), NULL) == 0);
+    (void)in_a_thread(use_memory_once, NULL);
 }
 
 void library_work(void)
@@ -182,7 +173,8 @@ __attribute__((constructor)) static void construct(void)
     enum { FORKS = 40 };
     find_functions();
     alarm(HANG_SECONDS);
-    pthread_t workers[] = { start(work), start(work) };
+    pthread_t workers[2];
+    threads_begin(workers, COUNT_OF(workers), work, NULL, 0);
     while (!is_dropin() && at_work < (int)COUNT_OF(workers)) {
         sched_yield();
     }
@@ -191,17 +183,13 @@ __attribute__((constructor)) static void construct(void)
         if (pid == 0) {
             alarm(CHILD_HANG_SECONDS);
             use_memory();
-            CHECK(pthread_join(start(use_memory_once), NULL) == 0);
+            (void)in_a_thread(use_memory_once, NULL);
             _exit(0);
         }
-        int status = -1;
-        CHECK(waitpid(pid, &status, 0) == pid);
-        CHECK_SAY(status == 0, "child %d ended with status %#x", i, (unsigned)status);
+        child_ends_well(pid);
     }
     stop = true;
-    for (size_t i = 0; i < COUNT_OF(workers); i++) {
-        CHECK(pthread_join(workers[i], NULL) == 0);
-    }
+    threads_end(workers, COUNT_OF(workers));
     alarm(0);
 }
 
@@ -210,7 +198,7 @@ __attribute__((constructor)) static void construct(void)
 void library_work(void)
 {
     use_memory();
-    CHECK(pthread_join(start(use_memory_once), NULL) == 0);
+    (void)in_a_thread(use_memory_once, NULL);
 }
 
 volatile sig_atomic_t library_raises; /* before the next fork */

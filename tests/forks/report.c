@@ -6,7 +6,6 @@
  *   child           the child of a fork finishes a closed epoch that only a thread was in that it does not have */
 #include "workers.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/syscall.h>
@@ -85,12 +84,6 @@ static size_t fill(void)
     return filled;
 }
 
-static void start_and_wait(void *(*body)(void *))
-{
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, body, NULL) == 0 && pthread_join(thread, NULL) == 0);
-}
-
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
@@ -99,8 +92,7 @@ int main(int argc, char **argv)
     const struct tslab_epoch_options options = { .label = "unread", .policy = TSLAB_POLICY_REPORT };
     epoch = tslab_epoch_open(&options);
     CHECK(pthread_barrier_init(&inside, NULL, 2) == 0 && pthread_barrier_init(&closed, NULL, 2) == 0);
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, speak, NULL) == 0);
+    const pthread_t thread = thread_begin(speak, NULL);
     pthread_barrier_wait(&inside);
     const bool in_child = strcmp(what, "child") == 0;
     if (in_child || strcmp(what, "leave") == 0 || strcmp(what, "exit") == 0) {
@@ -117,18 +109,16 @@ int main(int argc, char **argv)
     if (pid == 0) {
         alarm(CHILD_HANG_SECONDS);
         allocate(NULL);
-        start_and_wait(allocate);
+        (void)in_a_thread(allocate, NULL);
         _exit(0);
     }
     CHECK(pid > 0 && dup2(was_stderr, STDERR_FILENO) == STDERR_FILENO);
-    int status = -1;
     if (in_child) {
         await_sleep(pid);
     } else {
-        CHECK(waitpid(pid, &status, 0) == pid);
-        CHECK_SAY(status == 0, "the child ended with status %#x", (unsigned)status);
+        child_ends_well(pid);
     }
-    start_and_wait(allocate);
+    (void)in_a_thread(allocate, NULL);
     /* Now somebody reads. */
     close(ends[1]);
     static char text[1 << 21];
@@ -137,10 +127,9 @@ int main(int argc, char **argv)
     CHECK_SAY(length > filled && memcmp(text + filled, start, sizeof start - 1) == 0 && text[length - 1] == '\n',
               "%zu bytes were said: %s", length - filled, text + filled);
     if (in_child) {
-        CHECK(waitpid(pid, &status, 0) == pid);
-        CHECK_SAY(status == 0, "the child ended with status %#x", (unsigned)status);
+        child_ends_well(pid);
         return 0; /* the thread is still inside */
     }
-    CHECK(pthread_join(thread, NULL) == 0);
+    (void)thread_end(thread);
     return 0;
 }

@@ -3,13 +3,11 @@
  *   one, threads, ended  in a process of one thread, with others, and when all others have ended: the child can flush,
  *                        open and close streams, also in a thread, and fork again
  *   getline              another thread flushes all streams, and waits for one whose holder allocates */
-#include "check.h"
+#include "workers.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <tslab/tslab.h>
 
 enum { FORKS = 20, LINE_BYTES = 1 << 20 };
@@ -37,17 +35,9 @@ static void use_streams_with_threads(void)
 {
     use_streams(NULL);
     for (int i = 0; i < 2; i++) {
-        pthread_t thread;
-        CHECK(pthread_create(&thread, NULL, use_streams, NULL) == 0 && pthread_join(thread, NULL) == 0);
+        (void)in_a_thread(use_streams, NULL);
         use_streams(NULL);
     }
-}
-
-static void await(pid_t pid)
-{
-    int status = -1;
-    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
-    CHECK_SAY(status == 0, "a child ended with status %#x", (unsigned)status);
 }
 
 /* Children of children, with threads in between. */
@@ -66,18 +56,18 @@ static void fork_to(int depth)
         }
         _exit(0);
     }
-    await(pid);
+    child_ends_well(pid);
     use_streams(NULL);
 }
 
 static void children_have_streams(const char *what)
 {
-    pthread_t thread;
+    pthread_t thread = 0;
     if (strcmp(what, "one") != 0) {
         done = strcmp(what, "ended") == 0;
-        CHECK(pthread_create(&thread, NULL, rest, NULL) == 0);
+        thread = thread_begin(rest, NULL);
         if (done) {
-            CHECK(pthread_join(thread, NULL) == 0);
+            (void)thread_end(thread);
         }
     }
     for (int i = 0; i < FORKS; i++) {
@@ -85,7 +75,7 @@ static void children_have_streams(const char *what)
     }
     if (strcmp(what, "threads") == 0) {
         done = true;
-        CHECK(pthread_join(thread, NULL) == 0);
+        (void)thread_end(thread);
     }
     use_streams_with_threads();
 }
@@ -148,7 +138,7 @@ static void *fork_once(void *unused)
         free(keep(malloc(100000)));
         _exit(0);
     }
-    await(pid);
+    child_ends_well(pid);
     return unused;
 }
 
@@ -158,11 +148,11 @@ static void holder_of_a_stream_allocates(void)
     CHECK(pipe(ends) == 0);
     stream = fdopen(ends[0], "r");
     CHECK(stream != NULL);
-    CHECK(pthread_create(&reader.thread, NULL, read_line, NULL) == 0);
+    reader.thread = thread_begin(read_line, NULL);
     await_sleep(&reader); /* it has the stream, */
-    CHECK(pthread_create(&flusher.thread, NULL, flush_all, NULL) == 0);
+    flusher.thread = thread_begin(flush_all, NULL);
     await_sleep(&flusher); /* this one the list, and waits for the stream, */
-    CHECK(pthread_create(&forker.thread, NULL, fork_once, NULL) == 0);
+    forker.thread = thread_begin(fork_once, NULL);
     await_sleep(&forker); /* and this one waits for the list. */
     static char line[LINE_BYTES];
     memset(line, 'x', sizeof line);
@@ -172,9 +162,9 @@ static void holder_of_a_stream_allocates(void)
         CHECK(n > 0);
         at += (size_t)n;
     }
-    CHECK(pthread_join(reader.thread, NULL) == 0);
-    CHECK(pthread_join(flusher.thread, NULL) == 0);
-    CHECK(pthread_join(forker.thread, NULL) == 0);
+    (void)thread_end(reader.thread);
+    (void)thread_end(flusher.thread);
+    (void)thread_end(forker.thread);
     CHECK(fclose(stream) == 0);
 }
 

@@ -15,7 +15,6 @@
 #include <tslab/tslab.h>
 
 #include <pthread.h>
-#include <sys/wait.h>
 
 _Thread_local uint64_t counted[COUNTED_MOST];
 
@@ -474,7 +473,6 @@ int main(void)
     os_calls.now_ms = stopped_clock;
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
         const pid_t child = fork();
-        CHECK(child >= 0);
         if (child == 0) {
             alarm(CHILD_HANG_SECONDS);
             objects = calloc(paths[i].objects, sizeof *objects);
@@ -482,9 +480,7 @@ int main(void)
             paths[i].run(&paths[i]);
             exit(0);
         }
-        int status;
-        CHECK(waitpid(child, &status, 0) == child);
-        CHECK_SAY(status == 0, "%s: the child ended with status %#x", paths[i].name, (unsigned)status);
+        child_ends_well(child);
     }
     return 0;
 }

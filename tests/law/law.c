@@ -5,13 +5,11 @@
  * of the peak, and 512 KiB. limit: such objects are not refused (but for 64 KiB) below a hard limit of the pages of
  * living objects, their own bytes, an eighth of both, and 2 MiB. Each seed has two processes of its own, as the limit
  * gives memory back. A line says for each check how much of what the law allows was used. */
-#include "check.h"
+#include "workers.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <tslab/tslab.h>
 #include <unistd.h>
 
@@ -232,15 +230,10 @@ static size_t refused_below(size_t limit)
 
 static void on_a_thread(void *(*body)(void *), struct part *parts, unsigned threads)
 {
-    pthread_t thread[8];
-    for (unsigned i = 0; threads > 1 && i < threads; i++) {
-        CHECK(pthread_create(&thread[i], NULL, body, &parts[i]) == 0);
-    }
-    for (unsigned i = 0; threads > 1 && i < threads; i++) {
-        CHECK(pthread_join(thread[i], NULL) == 0);
-    }
     if (threads == 1) {
         (void)body(&parts[0]);
+    } else {
+        in_threads(threads, body, parts, sizeof *parts);
     }
 }
 

@@ -5,8 +5,6 @@
 #include "message.h"
 #include "workers.h"
 
-#include <sys/wait.h>
-
 static pthread_barrier_t barrier;
 
 static void *first_malloc(void *argument)
@@ -55,7 +53,7 @@ static void begin(void)
     pthread_t threads[COUNT_OF(bodies)];
     CHECK(pthread_barrier_init(&barrier, NULL, COUNT_OF(bodies)) == 0);
     for (size_t i = 0; i < COUNT_OF(bodies); i++) {
-        CHECK(pthread_create(&threads[i], NULL, bodies[i], NULL) == 0);
+        threads[i] = thread_begin(bodies[i], NULL);
     }
     threads_end(threads, COUNT_OF(bodies));
     check_all_is_back(1);

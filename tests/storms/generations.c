@@ -3,11 +3,9 @@
  * all together.
  *
  *   generations [GROWTH_MIB]      0 only tells the growth, for a malloc that promises nothing */
-#include "check.h"
+#include "workers.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
 
 enum { generations = 60, churners = 4, batch = 100 };
 
@@ -44,24 +42,19 @@ static void live_on(int generation, size_t first_kib, size_t allowed_kib)
     pthread_barrier_init(&barrier, NULL, churners + 1);
     stop = 0;
     pthread_t threads[churners];
-    for (size_t i = 0; i < churners; i++)
-        CHECK(pthread_create(&threads[i], NULL, churn, NULL) == 0);
+    threads_begin(threads, churners, churn, NULL, 0);
     pthread_barrier_wait(&barrier);
     if (generation == 4)
         first_kib = resident_kib();
-    pid_t child = fork();
-    CHECK(child >= 0);
+    const pid_t child = fork();
     if (child == 0) {
         live_on(generation + 1, first_kib, allowed_kib);
         fflush(stdout);
         _exit(0);
     }
     stop = 1;
-    for (size_t i = 0; i < churners; i++)
-        pthread_join(threads[i], NULL);
-    int status = -1;
-    CHECK(waitpid(child, &status, 0) == child);
-    CHECK_SAY(status == 0, "generation %d: status %#x", generation + 1, (unsigned)status);
+    threads_end(threads, churners);
+    child_ends_well(child);
 }
 
 int main(int argc, char **argv)

@@ -7,8 +7,6 @@
  */
 #include "storm.h"
 
-#include <sys/wait.h>
-
 enum { CHURNERS = 3 };
 
 /* Of the other library: */
@@ -48,13 +46,6 @@ static void handle(void)
         live_in_an_epoch(&random);
     }
     (void)storm_stats();
-}
-
-static void check_child(pid_t pid)
-{
-    int status = -1;
-    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
-    CHECK_SAY(status == 0, "the child ended with status %#x", (unsigned)status);
 }
 
 __attribute__((noreturn)) static void run_child(void)
@@ -108,9 +99,9 @@ int main(int argc, char **argv)
         if (pid == 0) {
             run_child();
         }
-        check_child(pid);
+        child_ends_well(pid);
         (void)thread_end(storm_thread(end_with_a_fork, NULL, false));
-        check_child(child_of_destructor);
+        child_ends_well(child_of_destructor);
     }
     done = true;
     threads_end(threads, CHURNERS);

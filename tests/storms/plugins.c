@@ -5,10 +5,9 @@
  *   plugins loop TIMES PLUGIN...
  *   plugins apart LIBRARY          opens a library in a namespace of its own, with a libc of its own
  */
-#include "check.h"
+#include "workers.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 enum { WORKERS = 4, ALLOWED_KIB = 1024 };
@@ -34,13 +33,6 @@ static void *use_each_time(void *unused)
     }
 }
 
-static void in_a_thread(void *(*body)(void *), void *argument)
-{
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, body, argument) == 0);
-    CHECK(pthread_join(thread, NULL) == 0);
-}
-
 static void open_use_close(const char *path)
 {
     void *const plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -48,7 +40,7 @@ static void open_use_close(const char *path)
     *(void **)&use = dlsym(plugin, "plugin_use");
     CHECK_SAY(use != NULL, "%s", dlerror());
     use();
-    in_a_thread(use_once, NULL);
+    (void)in_a_thread(use_once, NULL);
     pthread_barrier_wait(&turn);
     pthread_barrier_wait(&turn);
     CHECK(dlclose(plugin) == 0);
@@ -66,9 +58,8 @@ static size_t mapped_pages(void)
 
 static void loop(int times, int count, char **paths)
 {
-    pthread_t outlives;
     CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
-    CHECK(pthread_create(&outlives, NULL, use_each_time, NULL) == 0);
+    const pthread_t outlives = thread_begin(use_each_time, NULL);
     size_t early_kib = 0, early_pages = 0;
     for (int i = 0; i < times; i++) {
         for (int plugin = 0; plugin < count; plugin++) {
@@ -82,7 +73,7 @@ static void loop(int times, int count, char **paths)
     const size_t late_kib = resident_kib(), late_pages = mapped_pages();
     use = NULL;
     pthread_barrier_wait(&turn);
-    CHECK(pthread_join(outlives, NULL) == 0);
+    (void)thread_end(outlives);
     setlinebuf(stdout);
     printf("resident %zu, then %zu KiB; mapped %zu, then %zu pages\n", early_kib, late_kib, early_pages, late_pages);
     CHECK_SAY(late_kib <= early_kib + ALLOWED_KIB, "memory grows with the times that a plugin is opened");
@@ -123,13 +114,7 @@ static void apart(const char *path)
     CHECK(allocate != NULL && release != NULL);
     use_both(NULL);
     for (int round = 0; round < 20; round++) {
-        pthread_t threads[WORKERS];
-        for (size_t i = 0; i < WORKERS; i++) {
-            CHECK(pthread_create(&threads[i], NULL, use_both, NULL) == 0);
-        }
-        for (size_t i = 0; i < WORKERS; i++) {
-            CHECK(pthread_join(threads[i], NULL) == 0);
-        }
+        in_threads(WORKERS, use_both, NULL, 0);
     }
     CHECK(dlclose(library) == 0);
 }

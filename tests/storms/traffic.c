@@ -120,32 +120,25 @@ static void *trim(void *argument)
     return NULL;
 }
 
-static void start(pthread_t *thread, void *(*body)(void *), void *argument)
-{
-    CHECK(pthread_create(thread, NULL, body, argument) == 0);
-}
-
 int main(int argc, char **argv)
 {
     CHECK_SAY(argc == 3, "usage: traffic <generations> <operations>");
     const int generations = (int)check_count(argv[1]);
     operations = check_count(argv[2]);
-    pthread_t others[2], threads[WORKERS];
-    start(&others[0], ask_for_statistics, NULL);
-    start(&others[1], trim, NULL);
+    pthread_t others[] = { thread_begin(ask_for_statistics, NULL), thread_begin(trim, NULL) }, threads[WORKERS];
     for (size_t i = 0; i < WORKERS; i++) {
         workers[i].number = i;
         workers[i].random = i + 1;
-        start(&threads[i], work, &workers[i]);
+        threads[i] = thread_begin(work, &workers[i]);
     }
     /* One thread at a time is replaced, so that others use what the dead one left. */
     for (int i = 1; i < generations * WORKERS; i++) {
         (void)thread_end(threads[i % WORKERS]);
-        start(&threads[i % WORKERS], work, &workers[i % WORKERS]);
+        threads[i % WORKERS] = thread_begin(work, &workers[i % WORKERS]);
     }
     threads_end(threads, WORKERS);
     atomic_store(&done, true);
-    CHECK(pthread_join(others[0], NULL) == 0 && pthread_join(others[1], NULL) == 0);
+    threads_end(others, COUNT_OF(others));
     struct message *message;
     for (size_t i = 0; i < WORKERS; i++) {
         while ((message = ring_take(&workers[i].inbox)) != NULL) {

@@ -1,7 +1,5 @@
 /* A library that allocates before main and frees after it: its constructors run early, its destructors late. */
-#include "check.h"
-
-#include <pthread.h>
+#include "workers.h"
 
 void *life_library_take(void);
 
@@ -25,9 +23,7 @@ __attribute__((constructor(101))) static void construct(void)
         pattern_fill(early[i], (i + 1) * 100, i);
     }
     given = realloc(malloc(10), 100000);
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, allocate_in_thread, NULL) == 0);
-    pthread_join(thread, NULL);
+    (void)in_a_thread(allocate_in_thread, NULL);
 }
 
 __attribute__((destructor)) static void destruct(void)

@@ -4,10 +4,9 @@
  *
  *   load LIBRARY...
  */
-#include "check.h"
+#include "workers.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 
 enum { rounds = 100, workers = 4, live = 500 };
 
@@ -83,17 +82,13 @@ int main(int argc, char **argv)
 
     pthread_t threads[workers];
     pthread_barrier_init(&opened, NULL, workers + 1);
-    for (size_t i = 0; i < workers; i++)
-        CHECK(pthread_create(&threads[i], NULL, work, &opened) == 0);
+    threads_begin(threads, workers, work, &opened, 0);
     work(NULL);
     pthread_barrier_wait(&opened);
-    for (size_t i = 0; i < workers; i++)
-        pthread_join(threads[i], NULL);
+    threads_end(threads, workers);
 
     /* The library is closed when these end, and so runs their destructors, if it has any, when nobody holds it open. */
-    for (size_t i = 0; i < rounds; i++) {
-        CHECK(pthread_create(&threads[0], NULL, use_once, paths[i % path_count]) == 0);
-        pthread_join(threads[0], NULL);
-    }
+    for (size_t i = 0; i < rounds; i++)
+        (void)in_a_thread(use_once, paths[i % path_count]);
     return 0;
 }

@@ -147,18 +147,17 @@ static void *free_of_others(void *unused)
 
 static struct accounts when_another_has_freed(size_t number, size_t size)
 {
-    pthread_t thread;
     size_of_others = size;
     number_of_others = number;
     allocate(number, size);
     CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0);
-    CHECK(pthread_create(&thread, NULL, free_of_others, NULL) == 0);
+    const pthread_t thread = thread_begin(free_of_others, NULL);
     meet();
     const struct accounts accounts = now();
     struct tslab_stats stats;
     CHECK(tslab_stats_get(&stats) == TSLAB_OK && stats.live_bytes == accounts.live_slots.bytes);
     meet();
-    CHECK(pthread_join(thread, NULL) == 0);
+    (void)thread_end(thread);
     return accounts;
 }
 

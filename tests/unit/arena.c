@@ -149,8 +149,7 @@ static uintptr_t base_of_a_child(bool repeats)
         _exit(0);
     }
     CHECK(read(ends[0], &base, sizeof base) == sizeof base);
-    int status;
-    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    child_ends_well(pid);
     close(ends[0]);
     close(ends[1]);
     return base;

@@ -22,12 +22,6 @@ enum { HARD_MIB = 64, MOST = 256, PAUSE_MS = BOX_PAUSE_MS + 100 };
 static char folder[] = "/tmp/tslab-boxes-XXXXXX";
 static void *blocks[MOST];
 static unsigned count;
-static uint64_t clock_ms = 1000;
-
-static uint64_t test_clock(void)
-{
-    return clock_ms;
-}
 
 /* In a folder of its own, with no keeper to come by. */
 static void begin_in(const char *directory)
@@ -176,12 +170,10 @@ IN_A_CHILD(the_newest_stay)
 /* A child inherits what was told, and has files of its own. */
 IN_A_CHILD(a_child_has_its_own)
 {
-    int status;
     begin();
     limit_to(HARD_MIB);
     hold(59);
     const pid_t parent = getpid(), child = fork();
-    CHECK(child >= 0);
     if (child == 0) {
         hold(60);
         CHECK(reports_of(getpid(), 0) == -1);
@@ -189,7 +181,7 @@ IN_A_CHILD(a_child_has_its_own)
         CHECK(reports_of(getpid(), 0) == 1 && reports_of(parent, 0) == 1);
         _exit(0);
     }
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    child_ends_well(child);
     hold(62);
     has(2, -1);
     end();

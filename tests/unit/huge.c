@@ -18,7 +18,6 @@ enum {
 };
 
 static char *objects[OBJECTS];
-static uint64_t clock_ms = 1000;
 static uint64_t fill_ms;      /* what the system takes for a huge page */
 static size_t requests, rest; /* ranges that were marked, and those that lost their mark */
 static uintptr_t marked;      /* 0: none */
@@ -31,11 +30,6 @@ static bool yes(void)
 static bool no(void)
 {
     return false;
-}
-
-static uint64_t test_clock(void)
-{
-    return clock_ms;
 }
 
 /* Of one huge page at a time, which loses its mark at once. */

@@ -18,13 +18,6 @@
 
 enum { OBJECTS = 40000, OBJECT_BYTES = 500, PATIENCE_MS = 60000 };
 
-static uint64_t clock_ms = 1000;
-
-static uint64_t test_clock(void)
-{
-    return clock_ms;
-}
-
 /* The number of threads of this process that have the name. */
 static unsigned threads_named(const char *name)
 {
@@ -264,8 +257,7 @@ IN_A_CHILD_IF(!TSLAB_TSAN, a_child_gets_its_own)
         end_other();
         _exit(0);
     }
-    int status;
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    child_ends_well(child);
     end_other();
 }
 

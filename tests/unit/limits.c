@@ -15,12 +15,6 @@
 enum { HARD_MIB = 64, MOST = 4096 };
 
 static void *blocks[MOST];
-static uint64_t clock_ms = 1000;
-
-static uint64_t test_clock(void)
-{
-    return clock_ms;
-}
 
 static void set_limits(size_t hard_mib, size_t soft_mib)
 {

@@ -22,22 +22,11 @@ static void *count_under_lock(void *argument)
     return NULL;
 }
 
-static void run_threads(void *(*body)(void *))
-{
-    pthread_t threads[THREADS];
-    for (uintptr_t i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, body, (void *)i), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    }
-}
-
 TEST(one_at_a_time_holds_it)
 {
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     guarded = 0;
-    run_threads(count_under_lock);
+    in_threads(THREADS, count_under_lock, NULL, 1);
     assert_int_equal(guarded, (uint64_t)THREADS * ROUNDS);
     assert_int_equal(load_plain(&lock.word), 0);
 }
@@ -122,7 +111,7 @@ TEST(everything_pushed_is_harvested_once)
 {
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     guarded = 0;
-    run_threads(push_or_wait);
+    in_threads(THREADS, push_or_wait, NULL, 1);
     assert_int_equal(load_plain(&lock.word), 0);
     assert_int_equal(guarded, (uint64_t)THREADS * ROUNDS);
     for (uint32_t number = 1; number <= THREADS * ROUNDS; number++) {

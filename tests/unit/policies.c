@@ -10,12 +10,6 @@
 enum { OBJECTS = 64, LARGE_BYTES = 600 * 1024, DELAY_MS = 500 };
 
 static void *blocks[OBJECTS];
-static uint64_t clock_ms = 1000;
-
-static uint64_t test_clock(void)
-{
-    return clock_ms;
-}
 
 static void begin(enum purge_policy policy)
 {

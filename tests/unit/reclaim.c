@@ -13,12 +13,6 @@ enum { OBJECTS = 1000, LARGE_BYTES = 300 * 1024, SMALL = 20000, DELAY_MS = 500 }
 
 static void *large[OBJECTS];
 static void *small[SMALL];
-static uint64_t clock_ms = 1000;
-
-static uint64_t test_clock(void)
-{
-    return clock_ms;
-}
 
 /* Free runs between living ones, more than the budget. */
 static void make_dirt(void)

@@ -5,10 +5,8 @@
 
 #include <errno.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { THREADS = 4, ROUNDS = 40 };
@@ -36,13 +34,11 @@ static void *run(void *unused)
 static void fork_once(void)
 {
     const pid_t child = fork();
-    int status;
-    CHECK(child >= 0);
     if (child == 0) {
         allocate();
         _exit(0);
     }
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    child_ends_well(child);
 }
 
 int main(void)
