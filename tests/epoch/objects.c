@@ -1,4 +1,4 @@
-/* Objects in epochs beyond those of the fuzzer: all sizes and alignments, growth in place, a long life. */
+/* Objects in epochs beyond those of the fuzzer: all sizes, growth in place, a long life. */
 #include "epoch.h"
 
 #include <stdint.h>
@@ -70,34 +70,6 @@ CASE(large_sizes_are_served)
         CHECK(zeroed != NULL && zeroed[0] == 0 && zeroed[sizes[i] - 1] == 0 && zeroed[sizes[i] / 2] == 0);
         tslab_free(zeroed);
     }
-    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-    check_gone(epoch);
-}
-
-CASE(any_alignment_is_served)
-{
-    static const size_t sizes[] = { 0, 1, 16, 24, 100, 500, 1000, 4095, 4096, 10000, 16384, 40000, 100000, 1 << 20 };
-    const tslab_epoch epoch = opened();
-    for (int inside = 0; inside < 2; inside++) {
-        for (size_t alignment = 1; alignment <= 4 * MEGABYTE; alignment *= 2) {
-            void *objects[COUNT_OF(sizes)];
-            for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-                objects[i] = tslab_epoch_aligned_alloc(epoch, alignment, sizes[i]);
-                CHECK_SAY(objects[i] != NULL && (uintptr_t)objects[i] % alignment == 0,
-                          "%zu bytes aligned to %zu are at %p", sizes[i], alignment, objects[i]);
-                CHECK(same(tslab_epoch_of(objects[i]), epoch));
-                fill(objects[i], sizes[i], i);
-            }
-            for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-                verify_and_free(objects[i], sizes[i], i);
-            }
-        }
-        ALIVE(epoch, 0);
-        if (inside == 0) {
-            enter(epoch);
-        }
-    }
-    leave(epoch);
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
     check_gone(epoch);
 }

@@ -4,86 +4,43 @@
 #include <errno.h>
 #include <malloc.h>
 
-static void *by_malloc(size_t size)
-{
-    return malloc(size);
-}
-static void *by_calloc_one(size_t size)
-{
-    return calloc(1, size);
-}
-static void *by_calloc_bytes(size_t size)
-{
-    return calloc(size, 1);
-}
-static void *by_realloc(size_t size)
-{
-    return realloc(NULL, size);
-}
-static void *by_reallocarray_one(size_t size)
-{
-    return reallocarray(NULL, 1, size);
-}
-static void *by_reallocarray_bytes(size_t size)
-{
-    return reallocarray(NULL, size, 1);
-}
-static void *by_aligned_16(size_t size)
-{
-    return aligned_alloc(16, size);
-}
-static void *by_aligned_64(size_t size)
-{
-    return aligned_alloc(64, size);
-}
-static void *by_aligned_page(size_t size)
-{
-    return aligned_alloc(4096, size);
-}
-static void *by_aligned_mib(size_t size)
-{
-    return aligned_alloc(1 << 20, size);
-}
-static void *by_memalign(size_t size)
-{
-    return memalign(32, size);
-}
-static void *by_valloc(size_t size)
-{
-    return valloc(size);
-}
-static void *by_pvalloc(size_t size)
-{
-    return pvalloc(size);
-}
-
 /* posix_memalign tells its error by its value, which is put where the others have theirs. */
-static void *by_posix_memalign(size_t size)
+static void *posix_memalign_64(size_t size)
 {
     void *block = NULL;
     errno = posix_memalign(&block, 64, size);
     return block;
 }
 
+#define WAYS(WAY)                                                                                                      \
+    WAY(by_malloc, malloc(n))                                                                                          \
+    WAY(by_calloc_one, calloc(1, n))                                                                                   \
+    WAY(by_calloc_bytes, calloc(n, 1))                                                                                 \
+    WAY(by_realloc, realloc(NULL, n))                                                                                  \
+    WAY(by_reallocarray_one, reallocarray(NULL, 1, n))                                                                 \
+    WAY(by_reallocarray_bytes, reallocarray(NULL, n, 1))                                                               \
+    WAY(by_aligned_16, aligned_alloc(16, n))                                                                           \
+    WAY(by_aligned_64, aligned_alloc(64, n))                                                                           \
+    WAY(by_aligned_page, aligned_alloc(4096, n))                                                                       \
+    WAY(by_aligned_mib, aligned_alloc(1 << 20, n))                                                                     \
+    WAY(by_memalign, memalign(32, n))                                                                                  \
+    WAY(by_posix_memalign, posix_memalign_64(n))                                                                       \
+    WAY(by_valloc, valloc(n))                                                                                          \
+    WAY(by_pvalloc, pvalloc(n))
+
+#define FUNCTION(by, call)                                                                                             \
+    static void *by(size_t n)                                                                                          \
+    {                                                                                                                  \
+        return call;                                                                                                   \
+    }
+#define ROW(by, call) { #call, by },
+
+WAYS(FUNCTION)
+
 static const struct way {
     const char *name;
     void *(*allocate)(size_t size);
-} ways[] = {
-    { "malloc", by_malloc },
-    { "calloc(1, n)", by_calloc_one },
-    { "calloc(n, 1)", by_calloc_bytes },
-    { "realloc(NULL, n)", by_realloc },
-    { "reallocarray(NULL, 1, n)", by_reallocarray_one },
-    { "reallocarray(NULL, n, 1)", by_reallocarray_bytes },
-    { "aligned_alloc(16, n)", by_aligned_16 },
-    { "aligned_alloc(64, n)", by_aligned_64 },
-    { "aligned_alloc(4096, n)", by_aligned_page },
-    { "aligned_alloc(1 MiB, n)", by_aligned_mib },
-    { "memalign(32, n)", by_memalign },
-    { "posix_memalign(64, n)", by_posix_memalign },
-    { "valloc", by_valloc },
-    { "pvalloc", by_pvalloc },
-};
+} ways[] = { WAYS(ROW) };
 
 static void refuse(const struct way *way, size_t size)
 {

@@ -117,41 +117,6 @@ def scarce_sqlite3(runner):
     expect(failed > 0, "no plan left it without memory, so this proves nothing")
 
 
-@entry
-def scarce_git(runner):
-    """A commit is there, or it is not; the repository is sound."""
-    program = need("git", "git")
-    identity = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0"}
-    for role in ("AUTHOR", "COMMITTER"):
-        identity.update({f"GIT_{role}_NAME": "A Name", f"GIT_{role}_EMAIL": "name@example.org"})
-    place = runner.path("repository")
-    os.mkdir(place)
-
-    def plainly(*arguments):
-        return runner.run([program, *arguments], preload=False, extra=identity, cwd=place)
-
-    plainly("init", "-q", "-b", "main", ".")
-    plainly("config", "gc.auto", "0")
-    failed = 0
-    for number, plan in enumerate(HINTS + SHORTAGES):
-        for file in range(5):
-            with open(os.path.join(place, f"file-{file}"), "w", encoding="utf-8") as text:
-                text.writelines(f"line {i * number + file}\n" for i in range(6000))
-        plainly("add", "-A")
-        code, _, stderr = attempt(runner, [program, "commit", "-q", "-a", "-m", plan], {**identity, **faulty(runner, plan)}, cwd=place)
-        expect(plan not in HINTS or code == 0, f"{plan}: no commit: {stderr}")
-        if code != 0:
-            expect_own_words(plan, code, stderr, ("memory", "allocat", "fatal:", "error:"))
-        for leftover in ("index.lock", "HEAD.lock", "refs/heads/main.lock"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(place, ".git", leftover))
-        plainly("fsck", "--full", "--strict")
-        subjects = plainly("log", "--format=%s").splitlines()
-        expect(code != 0 or subjects[0] == plan, f"{plan}: the commit was said to be there and is not")
-        failed += code != 0
-    expect(failed > 0, "no plan left it without memory, so this proves nothing")
-
-
 def redis_fill(port, count):
     """Sets values until the server is gone; returns which it has acknowledged."""
     acknowledged = []

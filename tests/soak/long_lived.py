@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -191,27 +190,3 @@ class Python(OnTheDropIn):
     def end(self):
         self.process.stdin.close()
         super().end()
-
-
-class Once:
-    """Programs that run once and end, one of tests/programs after another."""
-
-    ENTRIES = ("sqlite3", "git", "gcc", "perl", "gxx", "bash", "nginx", "redis", "python")
-
-    def __init__(self, library, root):
-        self.library, self.driver, self.skipped = library, root / "tests/programs/run.py", set()
-
-    def round(self, number):
-        """The name of what was run; None: it cannot be run here."""
-        entry = self.ENTRIES[number % len(self.ENTRIES)]
-        if entry in self.skipped:
-            return None
-        done = subprocess.run([PYTHON, "-B", str(self.driver), str(self.library), entry], capture_output=True, text=True,
-                              check=False)
-        if done.returncode == 77:
-            self.skipped.add(entry)
-            print(f"soak: {entry}: {done.stdout.strip()}", file=sys.stderr)
-            return None
-        if done.returncode != 0:
-            raise Broken(f"{entry}: {done.stderr.strip()[-2000:]}")
-        return entry

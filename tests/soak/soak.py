@@ -82,16 +82,11 @@ def run_programs(library, lines, folder, end):
         for kind in (long_lived.Redis, long_lived.Python):
             name = kind.__name__.lower()
             lived.append(kind(library, folder))
-        once = long_lived.Once(library, ROOT)
         while time.monotonic() < end:
             for program in lived:
                 name = program.name
                 program.round(number)
                 lines.write(kind="program", name=name, round=number, rss_kib=program.resident_kib())
-            name = "a program"
-            entry = once.round(number)
-            if entry is not None:
-                lines.write(kind="program", name=entry, round=number)
             number += 1
             time.sleep(PAUSE_SECONDS)
         for program in lived:
@@ -117,7 +112,7 @@ def series_of(lines):
                 at, values = found.setdefault(f"{line['process']}: {moment}", ([], []))
                 at.append(line["at"])
                 values.append(kib)
-        elif line["kind"] == "program" and "rss_kib" in line:
+        elif line["kind"] == "program":
             at, values = found.setdefault(line["name"], ([], []))
             at.append(line["at"])
             values.append(line["rss_kib"])
