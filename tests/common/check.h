@@ -109,19 +109,30 @@ static inline int all_zero(const void *block, size_t size)
     return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
-/* Resident memory of this process in KiB, exactly (statm may lag behind), without stdio and without an allocation. */
-static inline size_t resident_kib(void)
+/* A field of a file about this process, as "\nVmSize:", in KiB, without stdio and without an allocation. */
+static inline size_t kib_of(const char *file, const char *field)
 {
-    char text[2048];
-    int descriptor = open("/proc/self/smaps_rollup", O_RDONLY);
+    char text[4096];
+    int descriptor = open(file, O_RDONLY);
     CHECK(descriptor >= 0);
     ssize_t length = read(descriptor, text, sizeof text - 1);
     close(descriptor);
     CHECK(length > 0);
     text[length] = 0;
-    const char *line = strstr(text, "\nRss:");
+    const char *line = strstr(text, field);
     CHECK(line != NULL);
-    return strtoul(line + 5, NULL, 10);
+    return strtoul(line + strlen(field), NULL, 10);
+}
+
+/* Resident memory, exactly: statm may lag behind. */
+static inline size_t resident_kib(void)
+{
+    return kib_of("/proc/self/smaps_rollup", "\nRss:");
+}
+
+static inline size_t mapped_kib(void)
+{
+    return kib_of("/proc/self/status", "\nVmSize:");
 }
 
 /* A small random generator (xorshift) with its state at the caller: no locks, the same on every run. */

@@ -110,10 +110,9 @@ static int process(void)
     CHECK_SAY(stats.dirty_bytes == 0 && stats.cached_bytes == 0, "%zu bytes are dirty, %zu cached", stats.dirty_bytes,
               stats.cached_bytes);
     char line[256];
-    const int length =
-        snprintf(line, sizeof line, "%zu objects of %zu bytes, %zu large, %zu epochs, %zu threads\n%zu KiB\n",
-                 stats.live_objects, stats.live_bytes, stats.large_bytes, stats.epochs_open, stats.threads,
-                 mapped_kib("VmSize:"));
+    const int length = snprintf(
+        line, sizeof line, "%zu objects of %zu bytes, %zu large, %zu epochs, %zu threads\n%zu KiB\n",
+        stats.live_objects, stats.live_bytes, stats.large_bytes, stats.epochs_open, stats.threads, mapped_kib());
     CHECK(write(STDOUT_FILENO, line, (size_t)length) == length);
     return came ? 0 : NEVER_CAME;
 }

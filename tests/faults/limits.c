@@ -62,7 +62,7 @@ static void shrink(__rlimit_resource_t resource, const char *field)
     const struct total_figures before = settled();
     size_t refused = 0;
     for (size_t i = 0; i < COUNT_OF(room_kib); i++) {
-        const rlim_t lifted = limit_set(resource, (mapped_kib(field) + room_kib[i]) * KIB);
+        const rlim_t lifted = limit_set(resource, (kib_of("/proc/self/status", field) + room_kib[i]) * KIB);
         refused += work();
         (void)limit_set(resource, lifted);
         check_nothing_is_lost(&before);
@@ -77,12 +77,12 @@ static void shrink(__rlimit_resource_t resource, const char *field)
 
 static void address_space(void)
 {
-    shrink(RLIMIT_AS, "VmSize:");
+    shrink(RLIMIT_AS, "\nVmSize:");
 }
 
 static void data(void)
 {
-    shrink(RLIMIT_DATA, "VmData:");
+    shrink(RLIMIT_DATA, "\nVmData:");
 }
 
 /* A process that is under a limit from its start, where nothing is committed yet. */
@@ -92,7 +92,7 @@ static void fresh(__rlimit_resource_t resource, const char *field)
         const pid_t pid = fork(); /* before the first allocation of this process */
         CHECK(pid >= 0);
         if (pid == 0) {
-            const rlim_t lifted = limit_set(resource, (mapped_kib(field) + kib) * KIB);
+            const rlim_t lifted = limit_set(resource, (kib_of("/proc/self/status", field) + kib) * KIB);
             (void)work();
             (void)limit_set(resource, lifted);
             const struct total_figures after = settled();
@@ -107,12 +107,12 @@ static void fresh(__rlimit_resource_t resource, const char *field)
 
 static void fresh_address_space(void)
 {
-    fresh(RLIMIT_AS, "VmSize:");
+    fresh(RLIMIT_AS, "\nVmSize:");
 }
 
 static void fresh_data(void)
 {
-    fresh(RLIMIT_DATA, "VmData:");
+    fresh(RLIMIT_DATA, "\nVmData:");
 }
 
 /* An epoch is asked to tell how the resident memory changes, and the system does not tell. */
@@ -193,7 +193,7 @@ static void room(void)
     for (size_t i = 0; i < 1000; i++) {
         free(malloc(i * 100));
     }
-    const rlim_t lifted = limit_set(RLIMIT_AS, mapped_kib("VmSize:") * KIB + ROOM);
+    const rlim_t lifted = limit_set(RLIMIT_AS, mapped_kib() * KIB + ROOM);
     for (size_t i = 0; i < 3; i++) {
         pthread_t thread;
         void *answered, *const answer_number = &answered;
@@ -217,15 +217,14 @@ static void given_back(void)
 {
     enum { BYTES = 1 << 30 };
     free(malloc(1000));
-    const size_t data_kib = mapped_kib("VmData:"), size_kib = mapped_kib("VmSize:");
+    const size_t data_kib = kib_of("/proc/self/status", "\nVmData:"), size_kib = mapped_kib();
     void *const p = malloc(BYTES);
-    CHECK(p != NULL && mapped_kib("VmData:") >= BYTES / KIB);
+    CHECK(p != NULL && kib_of("/proc/self/status", "\nVmData:") >= BYTES / KIB);
     free(p);
     (void)tslab_trim();
-    CHECK_SAY(mapped_kib("VmData:") < data_kib + 16 * KIB, "VmData was %zu KiB, and is %zu", data_kib,
-              mapped_kib("VmData:"));
-    CHECK_SAY(mapped_kib("VmSize:") < size_kib + BYTES / KIB / 8, "VmSize was %zu KiB, and is %zu", size_kib,
-              mapped_kib("VmSize:"));
+    CHECK_SAY(kib_of("/proc/self/status", "\nVmData:") < data_kib + 16 * KIB, "VmData was %zu KiB, and is %zu",
+              data_kib, kib_of("/proc/self/status", "\nVmData:"));
+    CHECK_SAY(mapped_kib() < size_kib + BYTES / KIB / 8, "VmSize was %zu KiB, and is %zu", size_kib, mapped_kib());
 }
 
 /* Under a limit on addresses, a longer block takes the place of a shorter one that was given back. */
@@ -233,7 +232,7 @@ static void grown_again(void)
 {
     static const size_t mib[] = { 1000, 1200, 1300, 1400, 700, 1400 };
     free(malloc(1000));
-    (void)limit_set(RLIMIT_AS, (mapped_kib("VmSize:") + 1536 * KIB) * KIB);
+    (void)limit_set(RLIMIT_AS, (mapped_kib() + 1536 * KIB) * KIB);
     for (size_t i = 0; i < COUNT_OF(mib); i++) {
         void *const p = malloc(mib[i] * MIB);
         CHECK_SAY(p != NULL, "%zu MiB are refused after others came and went", mib[i]);
@@ -275,7 +274,7 @@ static void lock_current(void)
         CHECK(setgid(65534) == 0 && setuid(65534) == 0);
     }
     if (mlockall(MCL_CURRENT) != 0) {
-        CHECK_SAY(errno != ENOMEM, "%zu KiB cannot be locked", mapped_kib("VmSize:"));
+        CHECK_SAY(errno != ENOMEM, "%zu KiB cannot be locked", mapped_kib());
         skip("memory cannot be locked here");
     }
     CHECK(munlockall() == 0);

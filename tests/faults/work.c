@@ -329,19 +329,6 @@ size_t work(void)
     return refused;
 }
 
-size_t mapped_kib(const char *field)
-{
-    char text[4096];
-    const int descriptor = open("/proc/self/status", O_RDONLY);
-    const ssize_t length = read(descriptor, text, sizeof text - 1);
-    close(descriptor);
-    CHECK(length > 0);
-    text[length] = 0;
-    const char *const line = strstr(text, field);
-    CHECK(line != NULL);
-    return strtoul(line + strlen(field), NULL, 10);
-}
-
 /* Threads that wait for one another, where calls take long. */
 
 static pthread_barrier_t contenders;

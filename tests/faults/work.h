@@ -11,7 +11,4 @@ size_t work(void);
 /* Threads that wait for one another for the library's locks. They must be served. */
 void contend_all(void);
 
-/* A field of /proc/self/status that is in KiB, as "VmSize:". */
-size_t mapped_kib(const char *field);
-
 #endif

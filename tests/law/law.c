@@ -66,25 +66,16 @@ static struct history history_of(uint64_t seed)
                              .most = size[1] };
 }
 
-/* Anonymous memory that is there, in bytes: `Anonymous`, or, at its highest, with the file's pages, `VmHWM`. */
-static size_t kib_of(const char *file, const char *name)
-{
-    char line[200];
-    size_t kib = 0;
-    FILE *const f = fopen(file, "r");
-    CHECK(f != NULL);
-    while (fgets(line, sizeof line, f) != NULL) {
-        if (strncmp(line, name, strlen(name)) == 0) {
-            CHECK(sscanf(line + strlen(name), ": %zu", &kib) == 1);
-        }
-    }
-    fclose(f);
-    return kib * 1024;
-}
-
+/* Anonymous memory that is there, in bytes. */
 static size_t memory(void)
 {
-    return kib_of("/proc/self/smaps_rollup", "Anonymous");
+    return kib_of("/proc/self/smaps_rollup", "Anonymous:") * 1024;
+}
+
+/* The same at its highest, with the pages of files. */
+static size_t most_memory(void)
+{
+    return kib_of("/proc/self/status", "VmHWM:") * 1024;
 }
 
 static int compare(const void *a, const void *b)
@@ -270,14 +261,14 @@ static bool follow(uint64_t seed, bool is_limited)
             parts[i].sessions[k] = tslab_epoch_open(NULL);
         }
     }
-    const size_t start = memory(), high = kib_of("/proc/self/status", "VmHWM");
+    const size_t start = memory(), high = most_memory();
     on_a_thread(work, parts, history.threads);
     const size_t live = pages_of(parts, history.threads);
     if (is_limited) {
         const size_t allowed = live + SERVED_BYTES;
         return judge("limit", refused_below(allowed + allowed / 8 + 2 * MIB_BYTES), 64 * 1024);
     }
-    const size_t peak = beyond(kib_of("/proc/self/status", "VmHWM"), high);
+    const size_t peak = beyond(most_memory(), high);
     const size_t before = memory(), free_bytes = beyond(before, start + live);
     on_a_thread(serve, &served, 1);
     const size_t needed = pages_of(&served, 1), fresh = beyond(memory(), before);

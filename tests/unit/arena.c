@@ -164,20 +164,6 @@ TEST(the_place_is_random)
 }
 
 /* Nothing is mapped that is not used: a step, and the tables about it. */
-static size_t mapped_kib(void)
-{
-    char line[256];
-    size_t kib = 0;
-    FILE *const file = fopen("/proc/self/status", "r");
-    CHECK(file != NULL);
-    while (kib == 0 && fgets(line, sizeof line, file) != NULL) {
-        (void)sscanf(line, "VmSize: %zu kB", &kib);
-    }
-    fclose(file);
-    CHECK(kib != 0);
-    return kib;
-}
-
 IN_A_CHILD(what_is_mapped_is_in_use)
 {
     const size_t before = mapped_kib();
