@@ -134,14 +134,11 @@ struct heap {
     uint64_t handed_out_seen;    /* and what the magazines had handed out */
     uint64_t busy_ms;            /* when the keeper last saw that the holder does something */
     uint64_t barred_ms;          /* when the keeper put bars into magazines; 0: there are none */
-    bool is_spare;               /* the keeper has taken what it can */
     uint64_t looked_ms;          /* the time of the last look */
     size_t fetched_bytes;        /* taken from slabs of the process since the last count (heap_count_out), */
     ptrdiff_t out_bytes;         /* and less what went back */
-    bool is_short;               /* since then a class could not have what it asked of the budget */
     size_t limit_bytes;          /* of all magazines and outboxes: what counts in the budget of all caches */
     size_t weight;               /* what it cached when heap_weight looked */
-    bool is_idle;                /* it counts in heap_idle_count */
     uint64_t paid_units;         /* depot.fresh_units when the heap gave back for growth last */
     atomic_u64 resting_since_ms; /* since when the heap rests (resting.h); 0: a thread has it, or it is empty */
     atomic_size_t resting_bytes; /* what it cached then */
@@ -149,6 +146,9 @@ struct heap {
     uint64_t random;        /* the state of the generator for distances between samples (sampling.h); 0: not begun */
     uint64_t large_left;    /* bytes of large blocks before the next sample */
     uint32_t large_changes; /* samples.changes when that was drawn */
+    bool is_short;          /* since the last look a class could not have what it asked of the budget */
+    bool is_idle;           /* it counts in heap_idle_count */
+    bool is_spare;          /* the keeper has taken what it can */
     atomic_u8 class_index[CLASS_LIMIT];     /* the index of each class in `classes`, from 1 on; 0: it is not used yet */
     struct heap_class classes[CLASS_LIMIT]; /* in the order of first use, so a thread touches only pages that it uses.
                                                Number 0 is never written: it stands for classes not used yet */
