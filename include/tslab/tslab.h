@@ -405,6 +405,8 @@ struct tslab_epoch_stats {
     /* Of memory_bytes, on pages that were handed out and did not go back to the system. A page that the program got and
      * has not written to counts, too. Of pages that are handed out or go back meanwhile, some may be missed. */
     uint64_t resident_bytes;
+    uint64_t limit_bytes; /* that it was opened with; 0: none */
+    uint64_t refusals;    /* allocations that failed because of it, or of the limit of the instance or the label */
 };
 
 /* Describes an epoch in *stats.

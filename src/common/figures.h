@@ -143,7 +143,10 @@
     X(peak_bytes, BYTES, GAUGE,                                                                                       \
       "the most that memory_bytes was, but for up to 64 KiB a thread: chunks that scopes were filling then")          \
     X(resident_bytes, BYTES, GAUGE,                                                                                   \
-      "of memory_bytes, on pages that were handed out and did not go back to the system")
+      "of memory_bytes, on pages that were handed out and did not go back to the system")                             \
+    X(limit_bytes, BYTES, GAUGE, "that it was opened with; 0: none")                                                  \
+    X(refusals, COUNT, COUNTER,                                                                                       \
+      "allocations that failed because of it, or of the limit of the instance or the label")
 
 /* The epochs with a label. */
 #define LABEL_FIGURES(X)                                                                                              \
@@ -161,7 +164,8 @@
     X(peak_bytes, BYTES, GAUGE,                                                                                       \
       "the peak_bytes of each, added up: these epochs never had more together")                                       \
     X(resident_bytes, BYTES, GAUGE,                                                                                   \
-      "of memory_bytes, on pages that were handed out and did not go back to the system")
+      "of memory_bytes, on pages that were handed out and did not go back to the system")                             \
+    X(refused, COUNT, GAUGE, "allocations in them that failed because of a limit, whoever set it")
 
 /* The limit of a label. */
 #define LABEL_LIMIT_FIGURES(X)                                                                                        \

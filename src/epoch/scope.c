@@ -39,6 +39,7 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     counter_set(&epoch->recycled_runs, 0);
     invariant(counter_get(&epoch->run_units) == 0);
     counter_set(&epoch->peak_units, 0);
+    counter_set(&epoch->refusals, 0);
     store_plain(&epoch->limit_units, options->limit_units);
     set_quotas(epoch, options);
     store_plain(&epoch->is_instance, options->is_instance);

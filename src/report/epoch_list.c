@@ -38,6 +38,8 @@ static bool epoch_describe(struct epoch *epoch, struct tslab_epoch_stats *stats)
         .cached_bytes = sum.cached_bytes,
         .peak_bytes = max_size((uint64_t)counter_get(&epoch->peak_units) << UNIT_SHIFT, survivors_memory(&sum)),
         .resident_bytes = sum.resident_bytes,
+        .limit_bytes = (uint64_t)load_plain(&epoch->limit_units) << UNIT_SHIFT,
+        .refusals = counter_get(&epoch->refusals),
     };
     (void)epoch_label(epoch, stats->label);
     return epoch_word_state(word) != EPOCH_FREE && epoch_same_generation(word, load_seq_cst(&epoch->word)) &&
@@ -174,6 +176,7 @@ static void add_epoch(struct label_group *group, const struct tslab_epoch_stats 
     group->memory_bytes += stats->memory_bytes;
     group->peak_bytes += stats->peak_bytes;
     group->resident_bytes += stats->resident_bytes;
+    group->refused += stats->refusals;
 }
 
 /* Moves the groups with the most memory to the front, and makes one group of all beyond those that are told. */

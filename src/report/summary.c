@@ -162,19 +162,19 @@ static void text_label(struct text *text, const char *label, size_t columns)
 static noinline void print_epochs(struct text *text, int fd)
 {
     enum { GROUP_LABEL_COLUMNS = 24 };
-    static const char heads[] = "epochs draining oldest_ms   live memory   peak resident label\n";
+    static const char heads[] = "epochs draining oldest_ms   live memory   peak resident  refused label\n";
     struct label_group of;
     unsigned told = 0;
     for (unsigned pass = 0; pass < 2; pass++) {
         uint64_t collection = 0;
         for (uint32_t rank = 0; told < SUMMARY_GROUPS && epochs_label(rank, &collection, &of); rank++) {
             if ((of.draining != 0) == (pass == 0)) {
-                const uint64_t values[] = { of.epochs,       of.draining,   of.oldest_ms,     of.live_bytes,
-                                            of.memory_bytes, of.peak_bytes, of.resident_bytes };
+                const uint64_t values[] = { of.epochs,       of.draining,   of.oldest_ms,      of.live_bytes,
+                                            of.memory_bytes, of.peak_bytes, of.resident_bytes, of.refused };
                 const char *const label = of.label[0] == 0 ? "(no label)" : of.label;
                 text_send_part(text, fd);
                 text_string(text, told++ == 0 ? heads : "");
-                text_row(text, heads, "nnnmmmm", values);
+                text_row(text, heads, "nnnmmmmn", values);
                 text_label(text, of.labels > 1 ? "(others)" : label, GROUP_LABEL_COLUMNS);
             }
         }

@@ -517,7 +517,7 @@ void epoch_gather_free(void)
     }
 }
 
-noinline void epoch_refuses(const struct epoch *epoch, uint32_t units)
+noinline void epoch_refuses(struct epoch *epoch, uint32_t units)
 {
     const uint32_t limit = load_plain(&epoch->limit_units);
     const uint64_t own = counter_get(&epoch->run_units);
@@ -536,6 +536,7 @@ noinline void epoch_refuses(const struct epoch *epoch, uint32_t units)
         .wanted_bytes = (uint64_t)units << UNIT_SHIFT,
         .epoch = epoch_value(epoch),
         .count = by_label && !is_own ? &epoch->label_quota->refusals : &limits.epoch_refusals,
+        .of_epoch = &epoch->refusals,
     };
     (void)epoch_label(epoch, refusal.label);
     if (refusal.limit_bytes != 0) { /* 0: it was lifted meanwhile */

@@ -108,6 +108,7 @@ struct epoch {
     atomic_u32 run_units;            /* the units of all linked runs; written under the lock */
     atomic_u32 peak_units;           /* the most that they were in this life. Written under the lock */
     atomic_u32 limit_units;          /* the most that they may be; 0: no limit */
+    atomic_u64 refusals;             /* allocations of this life that failed because of a limit */
     struct quota *quota;             /* that of its instance; NULL: it is in none. Set when it is opened */
     struct quota own_quota;          /* of the instance whose root this is */
     struct label_quota *label_quota; /* that of its label; NULL: it has none. Set when it is opened */
@@ -175,7 +176,7 @@ always_inline void epoch_drop_chunk(struct epoch *epoch)
 }
 
 /* Notes which limit refuses so many units. */
-void epoch_refuses(const struct epoch *epoch, uint32_t units);
+void epoch_refuses(struct epoch *epoch, uint32_t units);
 
 /* Whether the epoch may have so many units more. Threads that ask at the same moment may get a little more.
  * epoch_may_grow is for what can be done without. Where epoch_allows says no, it notes the refusal (limit.h). */
@@ -187,7 +188,7 @@ static inline bool epoch_may_grow(const struct epoch *epoch, uint32_t units)
            (likely(epoch->label_quota == NULL) || quota_allows(&epoch->label_quota->quota, units));
 }
 
-static inline bool epoch_allows(const struct epoch *epoch, uint32_t units)
+static inline bool epoch_allows(struct epoch *epoch, uint32_t units)
 {
     const bool allows = epoch_may_grow(epoch, units);
     if (unlikely(!allows)) {

@@ -96,6 +96,9 @@ void limit_no_memory(size_t bytes)
     limit_forget_refusal();
     if (refusal.whose != NULL) {
         counter_add_shared(refusal.count, 1);
+        if (refusal.of_epoch != NULL) {
+            counter_add_shared(refusal.of_epoch, 1);
+        }
         store_plain(&limits.reported_use, SIZE_MAX);
         trace_limit(refusal.kind, refusal.used_bytes, refusal.wanted_bytes, refusal.epoch);
         if (may_tell()) {

@@ -74,8 +74,9 @@ struct limit_refusal {
     enum limit_kind kind;
     char label[LABEL_BYTES]; /* of the epoch; "": none */
     uint64_t limit_bytes, used_bytes, wanted_bytes;
-    uint64_t epoch;    /* the value of the epoch whose limit it is; 0: it is of none */
-    atomic_u64 *count; /* where it counts */
+    uint64_t epoch;       /* the value of the epoch whose limit it is; 0: it is of none */
+    atomic_u64 *count;    /* where it counts, */
+    atomic_u64 *of_epoch; /* and where else; NULL: nowhere */
 };
 
 /* Notes a refusal for the calling thread, and forgets it because the allocation was served. */

@@ -61,6 +61,7 @@ void a_limit_is_its_own()
     tslab::domain small("small", 4 * mebibyte), other("other");
     CHECK(throws_bad_alloc([&small] { std::pmr::vector<char>(8 * mebibyte, &small); }));
     std::pmr::vector<char> fits(2 * mebibyte, &small), elsewhere(8 * mebibyte, &other);
+    CHECK(small.report().limit_bytes == 4 * mebibyte && small.report().refusals > 0 && other.report().refusals == 0);
     CHECK(small.report().peak_bytes <= 4 * mebibyte && other.report().live_bytes >= 8 * mebibyte);
     CHECK(throws_bad_alloc([&small] { small.enter([&small] { (void)small.allocate(4 * mebibyte); }); }));
 }

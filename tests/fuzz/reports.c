@@ -195,6 +195,7 @@ static void check_epoch(const json_t *entry, const struct tslab_epoch_stats *sta
     CHECK(number(entry, "live_bytes") == stats->live_bytes && number(entry, "memory_bytes") == stats->memory_bytes);
     CHECK(stats->memory_bytes == stats->slab_bytes + stats->chunk_bytes + stats->large_bytes);
     CHECK(number(entry, "peak_bytes") == stats->peak_bytes && number(entry, "resident_bytes") == stats->resident_bytes);
+    CHECK(number(entry, "limit_bytes") == stats->limit_bytes && number(entry, "refusals") == stats->refusals);
     CHECK(stats->live_bytes + stats->cached_bytes <= stats->memory_bytes);
     CHECK(stats->resident_bytes <= stats->memory_bytes && stats->memory_bytes <= stats->peak_bytes);
     /* Bytes that are no UTF-8 are replaced there. All else is as it was given. */

@@ -80,7 +80,7 @@ MEMBER(struct tslab_epoch_report, 24, uint64_t, reclaimed_bytes);
 MEMBER(struct tslab_epoch_report, 32, int64_t, rss_change_bytes);
 MEMBER(struct tslab_epoch_report, 40, uint64_t, age_ms);
 
-SIZE(struct tslab_epoch_stats, 168);
+SIZE(struct tslab_epoch_stats, 184);
 MEMBER(struct tslab_epoch_stats, 0, tslab_epoch, epoch);
 MEMBER(struct tslab_epoch_stats, 8, tslab_epoch, parent);
 MEMBER(struct tslab_epoch_stats, 16, tslab_instance, instance);
@@ -100,6 +100,8 @@ MEMBER(struct tslab_epoch_stats, 136, uint64_t, large_bytes);
 MEMBER(struct tslab_epoch_stats, 144, uint64_t, cached_bytes);
 MEMBER(struct tslab_epoch_stats, 152, uint64_t, peak_bytes);
 MEMBER(struct tslab_epoch_stats, 160, uint64_t, resident_bytes);
+MEMBER(struct tslab_epoch_stats, 168, uint64_t, limit_bytes);
+MEMBER(struct tslab_epoch_stats, 176, uint64_t, refusals);
 
 SIZE(struct tslab_stats, 112);
 MEMBER(struct tslab_stats, 0, uint64_t, live_objects);

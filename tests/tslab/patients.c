@@ -268,13 +268,28 @@ static void refused(void)
     }
 }
 
+static void ask_for_more(void)
+{
+    for (size_t i = 0; i < 100; i++) {
+        objects[i] = tslab_epoch_malloc(own_epoch, LARGE);
+    }
+}
+
+static void fill_with_limit(size_t limit_bytes)
+{
+    const struct tslab_epoch_options options = { .label = "request", .limit_bytes = limit_bytes };
+    own_epoch = tslab_epoch_open(&options);
+    ask_for_more();
+}
+
 static void refused_by_label(void)
 {
-    const struct tslab_epoch_options options = { .label = "request" };
-    const tslab_epoch epoch = tslab_epoch_open(&options);
-    for (size_t i = 0; i < 100; i++) {
-        objects[i] = tslab_epoch_malloc(epoch, LARGE);
-    }
+    fill_with_limit(0);
+}
+
+static void refused_by_epoch(void)
+{
+    fill_with_limit(8 << 20);
 }
 
 static void near_its_label(void)
@@ -316,6 +331,7 @@ static const struct {
     { "thin_epochs", thin_epochs, rests },
     { "refused", refused, rests },
     { "refused_by_label", refused_by_label, rests },
+    { "refused_by_epoch", refused_by_epoch, ask_for_more },
     { "near_its_label", near_its_label, rests },
     { "well", rests, rests },
 };

@@ -55,6 +55,8 @@ CASES = (
     Case("thin_epochs", "huge_pages=always", "huge-pages", 20, r"MiB of the library's memory are in huge pages"),
     Case("refused", "limit_bytes=16M", "limit", 0, r"of 16\.0 MiB are used.*it refused \d+ allocations?"),
     Case("refused_by_label", "epoch_limits=request=8M", "label-limit", 0, r"tslab ctl \d+ epoch_limits=request=N"),
+    Case("refused_by_epoch", "", "label-limit", 0, r"label request, by limits of its epochs: [\d,]+ refusals"),
+    Case("refused_by_epoch", "epoch_limits=request=16M", "label-limit", 0, r"by limits of its epochs: [\d,]+ refusals"),
     Case("holds", "soft_limit_bytes=16M", "pressure", 0, r"soft limit \(16\.0 MiB\)"),
 )  # fmt: skip
 # Each illness that has a cure, and its cure: a command of the doctor's own, with numbers for N; other options at the start;
@@ -78,6 +80,7 @@ CURES = (
 OF_PYTHON = "import time\nkept = [[i, str(i)] for i in range(300000)]\nprint('idle', flush=True)\ntime.sleep(1000)\n"
 OF_REPORTS = (
     Case("refused_by_label", "epoch_limits=request=8M", "label-limit", 0, r"label request, of 8\.0 MiB: \d+ refusals"),
+    Case("refused_by_epoch", "", "label-limit", 0, r"label request, by limits of its epochs: [\d,]+ refusals"),
     Case("scattered", "", "pins", 26, r"and of 8,\d\d\d pages [78],\d\d\d have one object each"),
 )  # fmt: skip
 

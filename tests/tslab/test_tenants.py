@@ -43,7 +43,7 @@ class Tenants(Live):
         done = self.tslab("stat", self.server.pid)
         self.assert_narrow(done.stdout)
         for label in self.labels:
-            self.assertRegex(done.stdout, rf"(?m)^ +1 +0 +\S+ +[\d.]+M +[\d.]+M +[\d.]+M +[\d.]+M  {label}$")
+            self.assertRegex(done.stdout, rf"(?m)^ +1 +0 +\S+ +[\d.]+M +[\d.]+M +[\d.]+M +[\d.]+M +[\d,k]+  {label}$")
         self.assertRegex(done.stdout, r"(?m)^ +8\.00M +[\d.]+M +[\d.]+M +\d+  greedy$")
 
     def test_top(self):
@@ -66,6 +66,7 @@ class Tenants(Live):
         self.assertEqual(value["tslab_label_limit_bytes", "greedy"], 8 * MIB)
         self.assertTrue(4 * MIB < value["tslab_label_peak_used_bytes", "greedy"] <= 9 * MIB)
         self.assertGreater(value["tslab_label_refusals_total", "greedy"], 0)
+        self.assertGreater(value["tslab_epoch_refused", "greedy"], value["tslab_epoch_refused", "leaky"])
 
 
 if __name__ == "__main__":

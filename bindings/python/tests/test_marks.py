@@ -76,6 +76,9 @@ class Epochs(unittest.TestCase):
             with small, self.assertRaises(MemoryError):
                 bytearray(8 << 20)
         self.assertLessEqual(small.report()["peak_bytes"], 4 << 20)
+        self.assertEqual(4 << 20, small.report()["limit_bytes"])
+        self.assertGreater(small.report()["refusals"], 0)
+        self.assertEqual((0, 0), (tslab.domain("other").report()["limit_bytes"], tslab.domain("other").report()["refusals"]))
         self.assertEqual(8 << 20, len(other))
         small.retire()
         tslab.domain("other").retire()

@@ -94,17 +94,29 @@ class Limit(Rule):
         return f"Raise it ({_to_set(of, 'limit_bytes=N')}), or hold less."
 
 
+def _refused_by_epochs(of: Evidence) -> dict[str, int]:
+    """By label: what limits refused in its epochs, but for what its own limit did. An earlier library does not tell."""
+    by_label = {row["label"]: row["refusals"] for row in of.label_limits}
+    return {row["label"]: row.get("refused", 0) - by_label.get(row["label"], 0) for row in of.labels}
+
+
 class LabelLimit(Rule):
     name, is_urgent = "label-limit", True
 
     def _refusing(self, of: Evidence) -> list[dict[str, Any]]:
-        """Labels at their limits; or that were, where there are no two looks."""
+        """Labels at their limits, or with epochs at theirs; or that were, where there are no two looks."""
         old = {row["label"]: row["refusals"] for row in of.before.label_limits} if of.before else {}
-        return [
+        at_limit = [
             row
             for row in of.label_limits
             if row["refusals"] > old.get(row["label"], 0)
             or (row["refusals"] and row["used_bytes"] >= NEAR * row["limit_bytes"] > 0)
+        ]
+        old, now = _refused_by_epochs(of.before) if of.before else {}, _refused_by_epochs(of)
+        return at_limit + [
+            {"label": row["label"], "used_bytes": row["memory_bytes"], "refusals": now[row["label"]]}
+            for row in of.labels
+            if now[row["label"]] > old.get(row["label"], 0)
         ]
 
     def holds(self, of: Evidence) -> bool:
@@ -112,17 +124,22 @@ class LabelLimit(Rule):
 
     def says(self, of: Evidence) -> str:
         rows = self._refusing(of)
-        return f"epoch_limits refused {counted(sum(row['refusals'] for row in rows), 'allocation')} in epochs."
+        return f"Limits refused {counted(sum(row['refusals'] for row in rows), 'allocation')} in epochs."
 
     def rows(self, of: Evidence) -> list[Row]:
+        def of_limit(one: dict[str, Any]) -> str:
+            return f", of {size(one['limit_bytes'])}" if "limit_bytes" in one else ", by limits of its epochs"
+
         rows = self._refusing(of)[:ROWS_MOST]
         texts = (
-            f"label {_label(one)}, of {size(one['limit_bytes'])}: {counted(one['refusals'], 'refusal')}" for one in rows
+            f"label {_label(one)}{of_limit(one)}: {counted(one['refusals'], 'refusal')}" for one in rows
         )
         return [(row["used_bytes"], text) for row, text in zip(rows, texts)]
 
     def cure(self, of: Evidence) -> str:
         limits = ":".join(f"{one['label']}=N" for one in of.label_limits if one["limit_bytes"])
+        if not limits:
+            return "Raise what the program opens them with, or close its epochs earlier."
         return f"Raise it ({_to_set(of, f'epoch_limits={limits}')}), or close its epochs earlier."
 
 

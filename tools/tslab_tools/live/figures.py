@@ -93,6 +93,7 @@ LABEL_FIGURES = (
     ("memory_bytes", "bytes", "gauge", "their slabs, chunks and large runs"),
     ("peak_bytes", "bytes", "gauge", "the peak_bytes of each, added up: these epochs never had more together"),
     ("resident_bytes", "bytes", "gauge", "of memory_bytes, on pages that were handed out and did not go back to the system"),
+    ("refused", "count", "gauge", "allocations in them that failed because of a limit, whoever set it"),
 )
 
 LABEL_LIMIT_FIGURES = (

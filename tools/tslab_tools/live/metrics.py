@@ -154,7 +154,7 @@ FAMILIES = (
     Family("tslab_epoch_oldest_seconds", "gauge",
            f"Of the epochs with a label: {_figure(LABEL_FIGURES, 'oldest_ms')[1]}.",
            _by_label("labels", "oldest_ms", max, 1000), ("label",), max),
-    *map(_of_labels, ("live_bytes", "live_objects", "memory_bytes", "peak_bytes", "resident_bytes")),
+    *map(_of_labels, ("live_bytes", "live_objects", "memory_bytes", "peak_bytes", "resident_bytes", "refused")),
     *map(_of_limits, ("limit_bytes", "used_bytes", "peak_used_bytes", "refusals")),
     *map(_of_classes, ("live", "slab_bytes", "cached_bytes", "allocations", "frees", "misses")),
 )  # fmt: skip

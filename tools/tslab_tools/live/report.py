@@ -24,7 +24,7 @@ PAGES = (
 )
 LABEL = (
     *("label", "epochs", "open", "closing", "draining", "oldest_ms", "live_objects", "live_bytes", "memory_bytes"),
-    *("peak_bytes", "resident_bytes"),
+    *("peak_bytes", "resident_bytes", "refused"),
 )
 LIMIT = ("label", "limit_bytes", "used_bytes", "peak_used_bytes", "refusals")
 WRONG = (LookupError, TypeError, ValueError, AttributeError)  # what a report raises that has other things in its places

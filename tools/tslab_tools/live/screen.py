@@ -318,14 +318,16 @@ def _size_if_told(row: dict[str, Any], name: str) -> str:
 
 
 def _labels(process: Process) -> Iterator[Text]:
+    refused = any(row.get("refused") for row in process.figures.labels)
     heads = f"{'epochs':>8}{'draining':>10}{'oldest':>8}{'live':>8}{'memory':>8}{'peak':>8}{'resident':>10}"
-    yield Text(f"{heads}  label", "bold")
+    yield Text(f"{heads}{'refused':>9}  label" if refused else f"{heads}  label", "bold")
     for row in sorted(process.figures.labels, key=lambda row: (row["draining"] == 0, -row["memory_bytes"])):
         count = row["open"] + row["closing"] + row["draining"]
         label = "(others)" if row["labels"] > 1 else plain_text(row["label"]) or "(no label)"
         cells = f"{number(count):>8}{number(row['draining']):>10}{span(row['oldest_ms'] / 1000):>8}"
         text = f"{cells}{size(row['live_bytes']):>8}{size(row['memory_bytes']):>8}"
-        text += f"{_size_if_told(row, 'peak_bytes'):>8}{_size_if_told(row, 'resident_bytes'):>10}  {label}"
+        text += f"{_size_if_told(row, 'peak_bytes'):>8}{_size_if_told(row, 'resident_bytes'):>10}"
+        text += f"{number(row['refused']):>9}  {label}" if refused else f"  {label}"
         yield Text(text, "yellow" if row["draining"] else "")
 
 

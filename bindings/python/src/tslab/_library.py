@@ -38,7 +38,7 @@ class Report(ctypes.Structure):
 
 
 NUMBERS = ("age_ms", "closed_ms", "live_objects", "live_bytes", "memory_bytes", "recycled_runs", "slab_bytes", "chunk_bytes")
-NUMBERS += ("large_bytes", "cached_bytes", "peak_bytes", "resident_bytes")
+NUMBERS += ("large_bytes", "cached_bytes", "peak_bytes", "resident_bytes", "limit_bytes", "refusals")
 
 
 class Stats(ctypes.Structure):

@@ -89,6 +89,8 @@ pub struct tslab_epoch_stats {
     pub cached_bytes: u64,
     pub peak_bytes: u64,
     pub resident_bytes: u64,
+    pub limit_bytes: u64,
+    pub refusals: u64,
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -86,6 +86,7 @@ fn a_limit_is_the_tenants_alone() {
     small.enter(|| assert!(answer.try_reserve(8 << 20).is_err()));
     other.enter(|| assert!(answer.try_reserve(8 << 20).is_ok()));
     assert_eq!(epoch_of(answer.as_slice()), other.report().epoch.id);
+    assert!(small.report().limit_bytes == 4 << 20 && small.report().refusals == 1 && other.report().refusals == 0);
     assert!(small.report().peak_bytes <= 4 << 20 && other.report().live_bytes >= 8 << 20);
 }
 
