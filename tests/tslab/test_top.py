@@ -244,7 +244,7 @@ class Figures(Live):
         rows = {row["label"]: (row["open"], row["draining"], row["live_bytes"]) for row in found.figures.labels}
         self.assertEqual(rows, {"request": (0, 2, 224), "session": (1, 0, 112)})
         text = self.tslab("stat", program.pid).stdout
-        self.assertRegex(text, r"2 +2 +\S+ +224B +128K +128K +\S+  request\n")
+        self.assertRegex(text, r"2 +2 +\S+ +224B +128K +128K +\S+ +0  request\n")
         self.assertRegex(text, r"8.00M +\S+ +\S+ +1  session\n +1.00M +0B +0B +0  other\n")
         line = next(
             line for line in self.tslab("top", "--once").stdout.splitlines() if line.split()[:1] == [str(program.pid)]

@@ -131,9 +131,7 @@ class LabelLimit(Rule):
             return f", of {size(one['limit_bytes'])}" if "limit_bytes" in one else ", by limits of its epochs"
 
         rows = self._refusing(of)[:ROWS_MOST]
-        texts = (
-            f"label {_label(one)}{of_limit(one)}: {counted(one['refusals'], 'refusal')}" for one in rows
-        )
+        texts = (f"label {_label(one)}{of_limit(one)}: {counted(one['refusals'], 'refusal')}" for one in rows)
         return [(row["used_bytes"], text) for row, text in zip(rows, texts)]
 
     def cure(self, of: Evidence) -> str:
