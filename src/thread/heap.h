@@ -1,9 +1,9 @@
 /* A heap: for every size class a magazine, an outbox, and an attached slab.
  *
- * At most one thread at a time holds a heap, and it alone writes the heap. Other threads' reports read counts at any
- * time: the words that hold them are atomic, or owned (atomic.h). A report is exact while the holder is at rest. The
- * fast path (fast.h) touches only the magazines. Everything else happens when a magazine is empty (refill.h) or full,
- * or does not accept a slot (overflow.h):
+ * At most one thread at a time holds a heap, and it alone writes the heap, but for the keeper while the holder rests
+ * (idle.h). Reports read counts at any time: the words that hold them are atomic, or owned (atomic.h). A report is
+ * exact while the holder is at rest. The fast path (fast.h) touches only the magazines. Everything else happens when a
+ * magazine is empty (refill.h) or full, or does not accept a slot (overflow.h):
  *
  *   alloc, empty magazine   take a full tray from the exchange; else a batch of slots from the attached slab's claimed
  *                           word; else attach a partial slab; else open a new one
@@ -95,7 +95,7 @@ struct heap_class {
     uint32_t changes;         /* samples.changes at that time (sampling.h) */
     bool ends_in_sample;      /* the object at the end of the count is sampled */
     uint32_t bar;             /* the place of a bar, above 0 (idle.h); 0: none */
-    uint32_t taken_below;     /* slots that were taken: the magazine's places begin so many further than its tray's */
+    uint32_t taken_below;     /* slots that the keeper took: the places begin so far behind the start of the tray */
     void *barred;             /* the slot that was in the bar's place */
     atomic_u64 slots_removed; /* slots that slow paths took out of the magazine, less those that they put in */
     uint64_t idle_operations; /* allocations and frees at the last look */
@@ -172,7 +172,7 @@ extern struct front front_gone;
 extern struct heap heap_none;
 
 /* The threads that have a heap, without the holder of the last record, written under the registry's lock; and how many
- * of them had no slow operation lately, as far as a keeper has seen. */
+ * of them did nothing lately, as far as a keeper has seen. */
 extern atomic_u32 heap_live_count, heap_idle_count;
 
 /* Whether this library serves the program's plain malloc. The drop-in sets it when it starts. */

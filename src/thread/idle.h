@@ -1,7 +1,7 @@
 /* The keeper takes from a heap whose thread rests: kept trays, the attached slabs, and the slots of its magazines but
  * for the one that came in last of each class.
  *
- * Slots go when the thread has done nothing for four seconds: who comes again sooner finds its caches as they were.
+ * Slots go when the thread has done nothing for four seconds: a thread that comes back earlier finds its caches full.
  *
  * The holder uses its magazines without the gate, and may be cut off there for as long as it likes: by the scheduler,
  * or by a signal handler that sleeps. So the keeper works from below, while the holder is at the top, in two looks:
@@ -31,7 +31,7 @@ static inline bool idle_may_take(const struct heap *heap)
     return heap->limit_bytes != 0 && !heap->is_spare;
 }
 
-/* Takes away the bars, and nothing else: for who has the lock of the gate, and is not the holder. */
+/* Removes the bars, and moves no slots. With the lock of the holder's gate. */
 void idle_unbar(struct heap *heap);
 
 #endif

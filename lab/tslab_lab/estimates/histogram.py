@@ -44,7 +44,7 @@ class Histogram:
 
     @classmethod
     def from_line(cls, line: Mapping[str, Any]) -> Self:
-        """From a line of a file of results, whose buckets are told by their least values, rounded."""
+        """Read from a line of a file of results. There a bucket is named by its least value, which is rounded."""
         buckets: Counter[int] = Counter()
         for least, count in line["buckets"]:
             buckets[bucket_of(least * middle_of(0))] += count

@@ -41,8 +41,8 @@ def redis(path: str, quick: bool) -> tuple[int, float, Record]:
 def h2load(
     port: int, clients: int, count: int, words: Words, directory: Path, rate: float = 0
 ) -> list[tuple[int, int]]:
-    """Sends so many requests to a server over HTTP. `words`: which. `rate`: so many a second; then it tells when each began, and
-    how long it took, in microseconds."""
+    """Sends `count` requests to a server over HTTP. `words` say which. `rate` is how many go out a second. With a rate it returns
+    when each began, and how long it took, in microseconds."""
     log = directory / "log"
     argv = ["h2load", "--h1", "-c", clients, "-n", count, "-B", f"http://127.0.0.1:{port}", *words]
     # The period is from the start of one connection to the next, so that their requests do not come all at once.

@@ -114,7 +114,7 @@ class Sampler(threading.Thread):
 
 
 class Server:
-    """The server, running. Whatever fails meanwhile is told with its last words."""
+    """The server while it runs. An error in that time is raised with the last lines of its log."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
         self.process, self._log = process, log

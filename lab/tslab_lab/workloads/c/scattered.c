@@ -73,7 +73,7 @@ static void end(uint32_t epoch)
     }
 }
 
-// Of each so many objects, one of them lives on, at random: which one does not depend on the sizes.
+// One object of each `every` lives on. It is chosen at random, whatever the sizes are.
 static bool lives_on(uint64_t serial)
 {
     static uint64_t random = 1, survivor;
