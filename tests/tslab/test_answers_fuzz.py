@@ -168,7 +168,19 @@ class Showing(unittest.TestCase):
     @given(st.lists(made(), min_size=1, max_size=3), st.lists(st.text(max_size=20), min_size=6, max_size=6))
     @example([channels.body().encode()], ["\x1b[2J", "[/bold]", "\ud800", "a\nb", "\u202e", '"\\'])
     def test_every_form(self, data, texts):
-        found = [process_of(raw, *texts[2 * n : 2 * n + 2]) for n, raw in enumerate(data)]
+        self.show([process_of(raw, *texts[2 * n : 2 * n + 2]) for n, raw in enumerate(data)])
+
+    def test_each_column_that_one_row_lacks(self):
+        for name, required in ROWS:
+            of_names = {"labels": ["a", "b"]}
+            for column in sorted(set(channels.document(**of_names)[name][0]) - required - {"label"}):
+                found = channels.document(**of_names)
+                found[name] = [dict(found[name][0]), dict(found[name][0])]
+                del found[name][0][column]
+                with self.subTest(of=name, column=column):
+                    self.show([process_of(json.dumps(found).encode())])
+
+    def show(self, found):
         found[-1].before = found[0].figures
         for line in screen.lines(screen.View(found), 80, 24):
             self.assertTrue(line.plain.isprintable())

@@ -327,7 +327,7 @@ def _labels(process: Process) -> Iterator[Text]:
         cells = f"{number(count):>8}{number(row['draining']):>10}{span(row['oldest_ms'] / 1000):>8}"
         text = f"{cells}{size(row['live_bytes']):>8}{size(row['memory_bytes']):>8}"
         text += f"{_size_if_told(row, 'peak_bytes'):>8}{_size_if_told(row, 'resident_bytes'):>10}"
-        text += f"{number(row['refused']):>9}  {label}" if refused else f"  {label}"
+        text += f"{number(row['refused']) if 'refused' in row else '-':>9}  {label}" if refused else f"  {label}"
         yield Text(text, "yellow" if row["draining"] else "")
 
 
