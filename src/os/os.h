@@ -27,9 +27,6 @@ struct os_calls {
     /* Maps fresh pages, which read as zero, at exactly these addresses. OS_TAKEN: there is another mapping at some of
      * them, or the kernel allows none there. OS_NO_MEMORY: memory is short, or a limit is reached. */
     enum os_placed (*place)(void *start, size_t bytes, enum os_access access);
-    /* Drops the contents of pages of ours and makes them read-only. They read as zero, and are not charged as memory,
-     * until they are committed again. False when the kernel refuses. */
-    bool (*decommit)(void *start, size_t bytes);
     /* Reserves addresses without access, where the kernel chooses. NULL when it refuses. */
     void *(*reserve)(size_t bytes);
     /* Gives back a reservation or a mapping. False when the kernel refuses, and then nothing has changed. It refuses
@@ -67,7 +64,6 @@ extern struct os_calls os_calls;
  * fatal.h). */
 #define OS_MEMORY(call)    (invariant(ranks_allow_system_call()), os_calls.call)
 #define os_place           OS_MEMORY(place)
-#define os_decommit        OS_MEMORY(decommit)
 #define os_reserve         OS_MEMORY(reserve)
 #define os_unmap           OS_MEMORY(unmap)
 #define os_commit          OS_MEMORY(commit)

@@ -80,12 +80,6 @@ static enum os_placed linux_place(void *start, size_t bytes, enum os_access acce
     return placed;
 }
 
-/* Threads may look at the memory meanwhile, and see it as it was or as zero: the kernel's work is an atomic store. */
-static bool linux_decommit(void *start, size_t bytes)
-{
-    return map(start, bytes, PROT_READ, MAP_FIXED) == start;
-}
-
 static void *map_anywhere(size_t bytes, int protection, int flags)
 {
     void *const start = map(NULL, bytes, protection, flags);
@@ -201,7 +195,6 @@ static void linux_futex_wake_one(atomic_u32 *word)
 
 struct os_calls os_calls = {
     .place = linux_place,
-    .decommit = linux_decommit,
     .reserve = linux_reserve,
     .unmap = linux_unmap,
     .commit = linux_commit,

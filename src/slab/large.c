@@ -21,7 +21,7 @@ enum {
     MOVE_SHIFT = 12,                          /* and the fraction of the arena that it is at least */
 };
 
-/* A target was lost. So that no more are, pages are not moved any more. */
+/* Addresses were lost. So that no more are, pages are not moved any more. */
 static atomic_bool moves_end;
 
 /* The bytes that the checked library adds to each large run: a page without access behind the usable bytes (trap.h). */
@@ -233,6 +233,12 @@ static bool move_pays(uint32_t first, uint32_t units)
            arena_page_up(first) == first && arena_page_up(first + units) == first + units;
 }
 
+static void lose(uint32_t first, uint32_t units)
+{
+    store_plain(&moves_end, true);
+    depot_lose(first, units);
+}
+
 void *large_move(void *p, size_t bytes)
 {
     struct run *const run = large_at(p);
@@ -259,8 +265,7 @@ void *large_move(void *p, size_t bytes)
         clean ? os_move(p, (size_t)units << UNIT_SHIFT, arena_address(target), (size_t)wanted << UNIT_SHIFT)
               : OS_NOT_MOVED;
     if (moved == OS_TARGET_LOST) {
-        store_plain(&moves_end, true);
-        depot_lose(target, wanted);
+        lose(target, wanted);
     } else if (moved == OS_NOT_MOVED) {
         depot_put(target, wanted, false);
     }
@@ -271,10 +276,10 @@ void *large_move(void *p, size_t bytes)
     invariant(first != target && arena.runs[target].units == wanted);
     pages_set(p, (const char *)p + ((size_t)units << UNIT_SHIFT), false);
     /* New memory, without what the program may have set for the old. Beside other empty memory it serves long runs. */
-    if (arena_return(first, units) == OS_PLACED) {
+    if (arena_remap(first, units)) {
         depot_put(first, units, true);
     } else {
-        depot_put_left(first, units);
+        lose(first, units);
     }
     return large_open(target, bytes);
 }

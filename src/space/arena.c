@@ -333,7 +333,7 @@ void arena_publish(const struct stretch *fresh)
     store_release(&arena.committed_units, fresh->first + fresh->units);
 }
 
-/* Leaving, and coming back. */
+/* Giving back. */
 
 /* The whole pages of a table that have entries of the units from `first` to `end` only. False: there is no such page.
  */
@@ -362,44 +362,15 @@ void arena_purge_tables(uint32_t first, uint32_t n)
     }
 }
 
-bool arena_leave(uint32_t first, uint32_t n)
+bool arena_remap(uint32_t first, uint32_t n)
 {
     invariant(first == arena_page_up(first) && first + n == arena_page_up(first + n));
     invariant(n != 0 && first + n <= load_plain(&arena.committed_units));
-    invariant(load_plain(&arena.units[first].tag) == TAG_NONE);
-    if (!os_unmap(arena_address(first), (size_t)n << UNIT_SHIFT)) {
+    if (os_place(arena_address(first), (size_t)n << UNIT_SHIFT, OS_ACCESS_WRITE) != OS_PLACED) {
         return false;
     }
-    for (unsigned i = 0; i < LONG_TABLES; i++) {
-        char *start;
-        size_t bytes;
-        if (table_inside(&arena_tables[long_tables[i]], first + 1, first + n, &start, &bytes) &&
-            !os_decommit(start, bytes)) {
-            (void)os_purge(start, bytes); /* the part stays writable and charged, which does no harm */
-        }
-    }
+    choose_pages(first, first + n);
     return true;
-}
-
-enum os_placed arena_return(uint32_t first, uint32_t n)
-{
-    invariant(first == arena_page_up(first) && first + n == arena_page_up(first + n));
-    const size_t committed = load_plain(&arena.committed_units); /* others extend it, and the tables before */
-    invariant(n != 0 && first + n <= committed);
-    for (unsigned i = 0; i < LONG_TABLES; i++) {
-        const struct table *const table = &arena_tables[long_tables[i]];
-        /* The unit behind may become the first of a run that stays absent, and then needs a descriptor, too. */
-        const uintptr_t from = table_from(table, first);
-        const uintptr_t to = table_to(table, min_size((size_t)first + n + 1, committed));
-        if (!os_commit((void *)from, to - from)) {
-            return OS_NO_MEMORY;
-        }
-    }
-    const enum os_placed placed = os_place(arena_address(first), (size_t)n << UNIT_SHIFT, OS_ACCESS_WRITE);
-    if (placed == OS_PLACED) {
-        choose_pages(first, first + n);
-    }
-    return placed;
 }
 
 void arena_untag(uint32_t first, uint32_t units)

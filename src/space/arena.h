@@ -19,8 +19,8 @@
  *     late reader finds EMPTY there, or zeros, which mean the same, where a purged run gave the tables' pages back.
  *
  * Threads: arena_start once, before others run. arena_extend under the lock of growth, arena_publish under the depot's
- * as well. arena_leave and arena_return by the owner of the units, under no lock that a free takes. Tags and
- * descriptors may be read by any. */
+ * as well. arena_remap by the owner of the units, under no lock that a free takes. Tags and descriptors may be read by
+ * any. */
 #ifndef TSLAB_SPACE_ARENA_H
 #define TSLAB_SPACE_ARENA_H
 
@@ -72,8 +72,8 @@ struct revisit {
 /* Figures that reports read without a lock, beside their owner (census.h), are written by owned_store (atomic.h):
  * large_bytes, unpurged_bytes, life and fresh_words.
  *
- * The kinds of runs: used, or empty in one of four ways (depot.h). */
-enum run_kind { RUN_USED, RUN_STUCK, RUN_DIRTY, RUN_CLEAN, RUN_ABSENT };
+ * The kinds of runs: used, or empty in one of three ways (depot.h). */
+enum run_kind { RUN_USED, RUN_STUCK, RUN_DIRTY, RUN_CLEAN };
 
 /* The descriptor of a run: a slab, a chunk, a large block, or empty units in the depot. Where no run has ever started,
  * `kind` is RUN_USED. */
@@ -145,7 +145,7 @@ enum {
 struct arena {
     /* The fast paths read this line. It is written only when the arena grows. */
     _Alignas(CACHE_LINE) uintptr_t base;
-    atomic_size_t committed_units; /* units below this are accessible, except gaps and absent runs */
+    atomic_size_t committed_units; /* units below this are accessible, except gaps */
     struct unit *units;
     struct run *runs;
     struct revisit *revisits;
@@ -207,13 +207,9 @@ struct stretch {
 struct stretch arena_extend(size_t n, size_t align, size_t tail);
 void arena_publish(const struct stretch *fresh);
 
-/* Gives back the mapping of units that the caller owns, in whole pages, and their part of the side tables except that
- * of the first unit. Their part of the tables can only be read from then on. False: the system refuses, and nothing has
- * changed. */
-bool arena_leave(uint32_t first, uint32_t n);
-
-/* Makes such units, or whole pages of them, accessible again. They read as zero. */
-enum os_placed arena_return(uint32_t first, uint32_t n);
+/* Maps units again that the caller owns, in whole pages, and whose mapping was moved away. They read as zero. False:
+ * the system refuses. */
+bool arena_remap(uint32_t first, uint32_t n);
 
 /* Gives back the pages of the side tables about the inner units of an empty run, which tell nothing. */
 void arena_purge_tables(uint32_t first, uint32_t n);

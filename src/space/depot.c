@@ -164,21 +164,16 @@ static void put_locked(uint32_t first, uint32_t n, unsigned kind, uint64_t now_m
     run_unmark(first);
     limit_forget_gone(&arena.runs[first]);
     counter_add(&depot_usage.emptied_units, kind == RUN_DIRTY ? n : 0);
-    (void)run_join(first, n, kind, kind == RUN_DIRTY ? now_ms : kind == RUN_ABSENT ? TABLES_GONE : TABLES_THERE);
-}
-
-static void put_as(uint32_t first, uint32_t n, unsigned kind)
-{
-    const uint64_t now_ms = os_now_ms();
-    depot_lock();
-    put_locked(first, n, kind, now_ms);
-    depot_note_use(now_ms);
-    depot_unlock();
+    (void)run_join(first, n, kind, kind == RUN_DIRTY ? now_ms : TABLES_THERE);
 }
 
 void depot_put(uint32_t first, uint32_t n, bool clean)
 {
-    put_as(first, n, clean ? RUN_CLEAN : RUN_DIRTY);
+    const uint64_t now_ms = os_now_ms();
+    depot_lock();
+    put_locked(first, n, clean ? RUN_CLEAN : RUN_DIRTY, now_ms);
+    depot_note_use(now_ms);
+    depot_unlock();
 }
 
 void depot_put_old(const struct old_runs *old)
@@ -193,11 +188,6 @@ void depot_put_old(const struct old_runs *old)
         depot_note_use(now_ms);
         depot_unlock();
     }
-}
-
-void depot_put_left(uint32_t first, uint32_t n)
-{
-    put_as(first, n, RUN_ABSENT);
 }
 
 void depot_lose(uint32_t first, uint32_t n)
@@ -302,19 +292,6 @@ uint32_t depot_take_with_tables(uint32_t *n)
     return first;
 }
 
-uint32_t depot_take_clean(uint32_t least, uint32_t *n)
-{
-    depot_lock();
-    const uint32_t first = run_find(RUN_CLEAN, least, 1);
-    if (first != 0) {
-        *n = arena.runs[first].units;
-        purging_take(first, *n);
-    }
-    depot_unlock();
-    invariant(first == 0 || *n >= least);
-    return first;
-}
-
 static void put_back(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
 {
     depot_lock();
@@ -337,9 +314,9 @@ void depot_put_refused(uint32_t first, uint32_t n)
     put_back(first, n, RUN_STUCK, 0);
 }
 
-void depot_put_without_tables(uint32_t first, uint32_t n, bool absent)
+void depot_put_without_tables(uint32_t first, uint32_t n)
 {
-    put_back(first, n, absent ? RUN_ABSENT : RUN_CLEAN, TABLES_GONE);
+    put_back(first, n, RUN_CLEAN, TABLES_GONE);
 }
 
 void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut)

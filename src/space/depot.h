@@ -6,7 +6,6 @@
  *   stuck    Their pages have old contents, and the system refused to take them back.
  *   dirty    Their pages have old contents, and the system was not asked yet.
  *   clean    They are mapped, read as zero, and cost a fault for each page.
- *   absent   Their addresses were given back, too. They are mapped anew.
  *
  * When none fits, memory is mapped (growth.h). Only runs of the same kind merge.
  *
@@ -17,12 +16,12 @@
  *
  *   - The first and the last unit of each run name the run's first unit.
  *   - No two empty neighbours are of the same kind.
- *   - Clean and absent runs are whole pages, which may have several units.
+ *   - Clean runs are whole pages, which may have several units.
  *   - Dirty runs are on the age list, oldest first.
  *   - Long clean runs whose part of the side tables may have pages are on the list of runs with tables.
- *   - The units of all kinds add up to those of the arena without unit 0, gaps, and absent runs that were lost.
+ *   - The units of all kinds add up to those of the arena without unit 0, gaps, and runs that were lost.
  *
- * Not here: when pages or addresses go back to the system (reclaim.h).
+ * Not here: when pages go back to the system (reclaim.h).
  *
  * Threads: any, inside a gate. No operation under the lock walks more than a few steps of a list, or makes a system
  * call about memory. */
@@ -53,9 +52,6 @@ struct old_runs {
 };
 void depot_put_old(const struct old_runs *old);
 
-/* Puts back a used run of whole pages whose addresses were given back. */
-void depot_put_left(uint32_t first, uint32_t n);
-
 /* Grows a used run of n units to `wanted` where it is, if the units behind it are empty. *clean: the additional units
  * read as zero. */
 bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean);
@@ -63,7 +59,7 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean);
 /* Puts back the units of a used run beyond the first `keep`, dirty. */
 void depot_trim(uint32_t first, uint32_t n, uint32_t keep);
 
-/* Makes a used run a gap, for somebody else has its addresses by now. */
+/* Makes a used run a gap, because its addresses cannot be mapped. */
 void depot_lose(uint32_t first, uint32_t n);
 
 /* For a purger, which takes runs out, lets the system work on them without the lock, and puts them back.
@@ -85,12 +81,11 @@ bool depot_unstick(void);
 void depot_put_unpurged(uint32_t first, uint32_t n);
 void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut);
 
-/* depot_take_with_tables takes a clean run whose part of the side tables may still have pages, and depot_take_clean any
- * of at least so many units. *n receives its units. They return the first unit, or 0 when there is none.
- * depot_put_without_tables puts it back when the tables have no pages, mapped or absent. */
+/* depot_take_with_tables takes a clean run whose part of the side tables may still have pages. *n receives its units.
+ * It returns the first unit, or 0 when there is none. depot_put_without_tables puts it back when the tables have no
+ * pages. */
 uint32_t depot_take_with_tables(uint32_t *n);
-uint32_t depot_take_clean(uint32_t least, uint32_t *n);
-void depot_put_without_tables(uint32_t first, uint32_t n, bool absent);
+void depot_put_without_tables(uint32_t first, uint32_t n);
 
 /* Whether a longer run might become available: by purging dirty and stuck runs, so that they merge with clean ones, or
  * by a purger that puts its run back, or has put one back since there had been `put_backs`. */

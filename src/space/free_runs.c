@@ -225,16 +225,11 @@ void run_unlink(uint32_t first)
     run_unmark(first);
 }
 
-void run_hide(uint32_t first, uint32_t n)
+void run_lose(uint32_t first, uint32_t n)
 {
     invariant(n != 0 && lock_is_held(&depot.lock));
     arena.units[first].first = 0;
     arena.units[first + n - 1].first = 0;
-}
-
-void run_lose(uint32_t first, uint32_t n)
-{
-    run_hide(first, n);
     arena.runs[first].kind = RUN_USED;
     counter_add(&depot_usage.lost_units, n);
 }
@@ -378,7 +373,7 @@ uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align)
     return first;
 }
 
-/* Rows: neighbouring empty runs of different kinds, all mapped. */
+/* Rows: neighbouring empty runs of different kinds. */
 
 enum { ROW_RUNS = 8, ROW_TRIES = 8 };
 
@@ -387,7 +382,7 @@ uint32_t row_behind(uint32_t first, uint32_t n)
     uint32_t units = 0;
     for (unsigned i = 0; i < ROW_RUNS && units < n && first + units < load_plain(&arena.committed_units); i++) {
         const uint32_t at = first + units;
-        if (arena.units[at].first != at || arena.runs[at].kind == RUN_USED || arena.runs[at].kind == RUN_ABSENT) {
+        if (arena.units[at].first != at || arena.runs[at].kind == RUN_USED) {
             break;
         }
         units += arena.runs[at].units;

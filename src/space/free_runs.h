@@ -21,7 +21,7 @@ struct run_list {
     uint32_t head, tail;
 };
 
-enum { BINS = 192 /* whole words of `occupied` */, RUN_KINDS = RUN_ABSENT + 1 };
+enum { BINS = 192 /* whole words of `occupied` */, RUN_KINDS = RUN_CLEAN + 1 };
 
 /* Empty runs by kind and length: a bin for each length up to 32 units, then four for each doubling. A bit of `occupied`
  * is set exactly where the bin's head is not 0. */
@@ -52,7 +52,7 @@ struct depot_usage {
     _Alignas(CACHE_LINE) atomic_size_t slot_bytes; /* the bytes of all slots, */
     atomic_size_t out_bytes;   /* and of those that are not in their slab. Heaps count late (heap.h) */
     atomic_size_t noted_units; /* the units in use when depot.use noted them last. Written under the lock */
-    atomic_size_t lost_units;  /* units of absent runs whose addresses have another mapping by now. Likewise */
+    atomic_size_t lost_units;  /* units that cannot be mapped again. Likewise */
     atomic_u64 put_backs;      /* total runs that purgers put back. Likewise */
     atomic_u64 emptied_units;  /* total units that became empty, with their pages. Written under the lock */
     atomic_size_t gone_pages;  /* of all runs in use. Any thread writes it */
@@ -112,10 +112,7 @@ void run_unmark(uint32_t first);
 /* Unlinks an empty run, and takes it out of the accounts. */
 void run_unlink(uint32_t first);
 
-/* Makes n units that are in no account a gap to their neighbours: nothing merges with them. */
-void run_hide(uint32_t first, uint32_t n);
-
-/* Makes such units a gap for good: they cannot be mapped again. */
+/* Makes n units that are in no account a gap for good: they cannot be mapped again, and nothing merges with them. */
 void run_lose(uint32_t first, uint32_t n);
 
 /* The first of n units in an empty run whose address is a multiple of align units. 0 when the run has none. */

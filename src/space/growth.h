@@ -1,10 +1,9 @@
-/* Growth: memory for the depot that it has not. A part of an absent run is mapped again, or the arena grows.
+/* Growth: memory for the depot that it has not. The arena grows.
  *
  * One thread at a time grows, under the lock of growth. It lets go of the depot's lock while the system maps. So nobody
  * waits for a mapping but those who need one: a free, and a malloc that an empty run serves, go on beside it.
  *
- * Owns: growth of the arena, and absent runs that are being mapped. To its neighbours such a run is a gap, so it does
- * not merge.
+ * Owns: growth of the arena.
  *
  * Threads: any, inside a gate. growth_step and growth_behind are called with both locks, and let go of the depot's for
  * a while. */
@@ -16,7 +15,6 @@
 /* A request for memory, and the steps tried. */
 struct growth {
     uint32_t n, align;
-    unsigned returns; /* absent runs that were tried */
     bool tail_failed; /* the clean run at the arena's end was gone when the arena had grown by what was missing */
 };
 
@@ -34,8 +32,5 @@ bool growth_could_serve(uint32_t behind, uint32_t more);
 
 /* Maps it. */
 void growth_behind(uint32_t behind, uint32_t more);
-
-/* Whether a thread grows: an absent run may be a gap for now. Under the depot's lock. */
-bool growth_is_under_way(void);
 
 #endif

@@ -17,13 +17,9 @@ enum {
     CALL_UNITS = 4,                           /* a call of madvise counts as at least this many */
     TABLES_UNITS = (8 << 20) / UNIT_BYTES,    /* purged units after which the purger looks for long clean runs */
     TABLES_RUNS = 64,                         /* runs that one such look takes at most */
-    /* A run that loses its addresses, too, is at least as long as the arena's shortest step and as this fraction of the
-     * arena. So at most 1 << LEAVE_SHIFT runs are absent. Each of them costs the process some mappings. */
-    LEAVE_UNITS_MIN = (4 << 20) / UNIT_BYTES,
-    LEAVE_SHIFT = 6,
-    PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
-    BESIDES_SHIFT = 5, /* this fraction of the memory in use may wait in any case */
-    MISSED_SHIFT = 3,  /* missed memory may wait, up to this fraction of the memory in use */
+    PAUSE_MS_MIN = 10,                        /* the shortest pause after a refusal */
+    BESIDES_SHIFT = 5,                        /* this fraction of the memory in use may wait in any case */
+    MISSED_SHIFT = 3,                         /* missed memory may wait, up to this fraction of the memory in use */
     /* Without a keeper. This fraction of the memory in use may wait. Memory that was freed and allocated again lately
      * may wait up to the largest of REUSE_UNITS, the memory in use, and this fraction of the sum of such reuse. */
     NO_KEEPER_SHIFT = 2,
@@ -37,7 +33,6 @@ struct reclaim_counters reclaim_counters;
 static struct {
     struct lock lock;
     size_t units_since_tables;    /* units purged since the side tables were looked at */
-    size_t mistaken_units;        /* purged_lately.mistaken_units at that time */
     atomic_u64 paid_units;        /* units that became empty, and fresh ones, at the end of the last operation */
     atomic_u64 checked_ms;        /* time of the last check */
     atomic_u64 resumed_ms;        /* time of the last check that came after a pause, */
@@ -92,8 +87,7 @@ bool reclaim_pages(char *start, size_t bytes)
 }
 
 /* The side tables' entries about the inside of a long empty run are 0 or mean nothing, so their pages can go. Each time
- * that enough was purged, long clean runs lose those pages. The longest runs also lose their addresses, which
- * count for limits and for the memory that the system promises. Under the lock. */
+ * that enough was purged, long clean runs lose those pages. Under the lock. */
 static void purge_tables(size_t purged_units, bool all)
 {
     invariant(lock_is_held(&purger.lock));
@@ -101,27 +95,12 @@ static void purge_tables(size_t purged_units, bool all)
     if (!all && purger.units_since_tables < TABLES_UNITS) {
         return;
     }
-    /* A program that wants soon what was purged would map absent runs as often. */
-    const size_t mistaken = counter_get(&purged_lately.mistaken_units);
-    const bool leaves = all || mistaken == purger.mistaken_units;
-    purger.mistaken_units = mistaken;
     purger.units_since_tables = 0;
-    const size_t leave_units = max_size(LEAVE_UNITS_MIN, load_plain(&arena.committed_units) >> LEAVE_SHIFT);
-    uint32_t n;
-    uint32_t first;
+    uint32_t n, first;
     for (unsigned i = 0; (all || i < TABLES_RUNS) && (first = depot_take_with_tables(&n)) != 0; i++) {
         invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n && n >= RUN_TABLES_UNITS_MIN);
-        const bool absent = leaves && n >= leave_units && arena_leave(first, n);
-        if (!absent) {
-            arena_purge_tables(first, n);
-        }
-        depot_put_without_tables(first, n, absent);
-    }
-    /* And those whose tables went when they could not leave. */
-    bool left = all;
-    while (left && (first = depot_take_clean((uint32_t)leave_units, &n)) != 0) {
-        left = arena_leave(first, n);
-        depot_put_without_tables(first, n, left);
+        arena_purge_tables(first, n);
+        depot_put_without_tables(first, n);
     }
 }
 
@@ -371,27 +350,18 @@ size_t reclaim_all(void)
     return purged;
 }
 
-/* No run was long enough. There had been `put_backs` before. For a long one, clean runs also lose their addresses:
- * these count for limits, and absent neighbours are one run. */
+/* No run was long enough. There had been `put_backs` before. */
 static noinline uint32_t alloc_after_purge(uint32_t n, uint32_t align, uint64_t put_backs, bool *clean)
 {
-    const bool is_long = n >= LEAVE_UNITS_MIN;
-    uint32_t first = 0;
-    if (depot_could_merge(put_backs)) {
-        lock_acquire(&purger.lock);
-        if (!is_paused(os_now_ms())) {
-            (void)purge_all();
-        }
-        lock_release(&purger.lock);
-        first = depot_take(n, align, clean);
+    if (!depot_could_merge(put_backs)) {
+        return 0;
     }
-    if (first == 0 && is_long && counter_get(&depot.units[RUN_CLEAN]) >= LEAVE_UNITS_MIN) {
-        lock_acquire(&purger.lock);
-        purge_tables(0, true);
-        lock_release(&purger.lock);
-        first = depot_take(n, align, clean);
+    lock_acquire(&purger.lock);
+    if (!is_paused(os_now_ms())) {
+        (void)purge_all();
     }
-    return first;
+    lock_release(&purger.lock);
+    return depot_take(n, align, clean);
 }
 
 uint32_t run_alloc(uint32_t n, uint32_t align, bool *clean)

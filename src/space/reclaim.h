@@ -4,8 +4,7 @@
  * Dirty runs are purged when they have waited longer than the option purge_delay_ms, or when more of them wait than the
  * program has lately reused (space/recent_use.h). Used and waiting memory together stay at the recent peak plus a
  * little. The purger takes a run out of the depot, lets the kernel work under no lock but the purger's own, and puts
- * the run back clean. Long clean runs also give back their part of the side tables, and the longest of them their
- * addresses.
+ * the run back clean. Long clean runs also give back their part of the side tables.
  *
  * Where the kernel refuses to take pages (they are locked, or a sandbox forbids the call), the first pages that it
  * refuses become a stuck run, and purging pauses for purge_delay_ms.

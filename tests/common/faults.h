@@ -13,27 +13,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum call {
-    PLACE,
-    DECOMMIT,
-    RESERVE,
-    UNMAP,
-    COMMIT,
-    FORBID,
-    PURGE,
-    MOVE,
-    ASK_HUGE,
-    HUGE,
-    MAP,
-    CLOCK,
-    WAIT,
-    WAKE,
-    CALLS
-};
+enum call { PLACE, RESERVE, UNMAP, COMMIT, FORBID, PURGE, MOVE, ASK_HUGE, HUGE, MAP, CLOCK, WAIT, WAKE, CALLS };
 
-static const char *const call_names[CALLS] = { "place",  "decommit", "reserve",    "unmap",           "commit",
-                                               "forbid", "purge",    "move",       "huge_on_request", "allow_huge",
-                                               "map",    "now_ms",   "futex_wait", "futex_wake_one" };
+static const char *const call_names[CALLS] = { "place",  "reserve",    "unmap",           "commit",     "forbid",
+                                               "purge",  "move",       "huge_on_request", "allow_huge", "map",
+                                               "now_ms", "futex_wait", "futex_wake_one" };
 
 static struct os_calls real; /* as it was before the first fault */
 static enum call failing;
@@ -85,11 +69,6 @@ static inline bool fails(enum call call, const void *site)
 static inline enum os_placed faulty_place(void *start, size_t bytes, enum os_access access)
 {
     return fails(PLACE, SITE) ? place_fails_by : real.place(start, bytes, access);
-}
-
-static inline bool faulty_decommit(void *start, size_t bytes)
-{
-    return !fails(DECOMMIT, SITE) && real.decommit(start, bytes);
 }
 
 static inline void *faulty_reserve(size_t bytes)
@@ -196,7 +175,6 @@ static inline void inject(enum call call, unsigned from, unsigned until)
     fail_until = until;
     os_calls = (struct os_calls){
         .place = faulty_place,
-        .decommit = faulty_decommit,
         .reserve = faulty_reserve,
         .unmap = faulty_unmap,
         .commit = faulty_commit,
@@ -221,9 +199,8 @@ static inline void inject_nothing(void)
 /* A failed hint refuses nobody. */
 static inline bool is_hint(enum call call)
 {
-    return (call == PLACE && place_fails_by == OS_TAKEN) || call == DECOMMIT || call == UNMAP || call == FORBID ||
-           call == PURGE || call == MOVE || call == ASK_HUGE || call == HUGE || call == CLOCK || call == WAIT ||
-           call == WAKE;
+    return (call == PLACE && place_fails_by == OS_TAKEN) || call == UNMAP || call == FORBID || call == PURGE ||
+           call == MOVE || call == ASK_HUGE || call == HUGE || call == CLOCK || call == WAIT || call == WAKE;
 }
 
 #endif

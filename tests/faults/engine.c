@@ -355,43 +355,6 @@ TEST(no_memory_for_a_thread)
     }
 }
 
-/* The rest of a freed run, a huge page and a little, may be too short to leave afterwards. */
-enum { KEPT_BYTES = 3 << 20 };
-
-/* Long empty memory loses its pages and its addresses, and comes back as zero when it is needed. */
-static void leave_and_return(const void *argument)
-{
-    static const struct {
-        enum call call;
-        bool refuses; /* the memory is missed while the call fails */
-    } failing_calls[] = { { CALLS, false }, { UNMAP, false }, { DECOMMIT, false }, { COMMIT, false }, { PLACE, true } };
-    enum { BYTES = 64 << 20 };
-    live_in_arena_of(ROOMY);
-    for (size_t i = 0; i < COUNT_OF(failing_calls); i++) {
-        const enum call call = failing_calls[i].call;
-        inject_nothing();
-        char *const p = keep(tslab_malloc(BYTES));
-        memset(p, 1, BYTES);
-        const size_t before_kib = resident_kib();
-        const size_t absent = counter_get(&depot.units[RUN_ABSENT]);
-        if (call == UNMAP || call == DECOMMIT) {
-            inject(call, 0, UINT32_MAX);
-        }
-        tslab_free(p);
-        (void)tslab_trim();
-        CHECK(resident_kib() + BYTES / 1024 * 9 / 10 < before_kib);
-        const size_t left = (counter_get(&depot.units[RUN_ABSENT]) - absent) * UNIT_BYTES;
-        CHECK_SAY(call == UNMAP ? left == 0 : left >= BYTES - KEPT_BYTES, "call %u: %zu bytes have left", call, left);
-        inject(call == COMMIT || call == PLACE ? call : CALLS, 0, UINT32_MAX);
-        errno = 0;
-        char *const q = tslab_calloc(1, BYTES);
-        CHECK_SAY((q == NULL) == failing_calls[i].refuses, "call %u", call);
-        CHECK(q == NULL ? errno == ENOMEM : all_zero(q, BYTES));
-        tslab_free(q);
-        check_nothing_is_lost();
-    }
-}
-
 static bool purge_objects_only(void *start, size_t bytes)
 {
     if ((uintptr_t)start >= arena.base) {
@@ -401,59 +364,30 @@ static bool purge_objects_only(void *start, size_t bytes)
     return false;
 }
 
-/* The tables about what is given back can be neither decommitted nor purged: that costs memory, and nothing else. */
-static void leave_with_tables(const void *argument)
+/* Long empty memory loses its pages, but not those of the tables about it: that costs memory, and nothing else. */
+static void purge_without_tables(const void *argument)
 {
     enum { BYTES = 64 << 20 };
     live_in_arena_of(ROOMY);
-    inject(DECOMMIT, 0, UINT32_MAX);
+    inject_nothing();
     os_calls.purge = purge_objects_only;
-    tslab_free(memset(keep(tslab_malloc(BYTES)), 1, BYTES));
+    char *const p = memset(keep(tslab_malloc(BYTES)), 1, BYTES);
+    const size_t before_kib = resident_kib();
+    tslab_free(p);
     (void)tslab_trim();
-    CHECK(counter_get(&depot.units[RUN_ABSENT]) * UNIT_BYTES >= BYTES - KEPT_BYTES);
+    CHECK(resident_kib() + BYTES / 1024 * 9 / 10 < before_kib);
+    char *const q = tslab_calloc(1, BYTES);
+    CHECK(q != NULL && all_zero(q, BYTES));
+    tslab_free(q);
     CHECK(work(OBJECTS) == 0);
     inject_nothing();
     check_nothing_is_lost();
 }
 
-/* Somebody else has what was given back: that is a gap, and nothing else is lost. */
-static void leave_for_good(const void *argument)
-{
-    enum { BYTES = 64 << 20 };
-    live_in_arena_of(ROOMY);
-    inject_nothing();
-    char *const first = keep(tslab_malloc(BYTES));
-    char *const second = keep(tslab_malloc(BYTES));
-    char *const fence = keep(tslab_malloc(1 << 20));
-    tslab_free(first);
-    tslab_free(second);
-    (void)tslab_trim();
-    CHECK(counter_get(&depot.units[RUN_ABSENT]) * UNIT_BYTES >= 2 * BYTES);
-    const size_t page = os_page_bytes();
-    CHECK(mmap(first + BYTES / 2, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-               0) == first + BYTES / 2);
-    memset(first + BYTES / 2, 0x55, page);
-    char *objects_again[4];
-    for (size_t i = 0; i < COUNT_OF(objects_again); i++) {
-        objects_again[i] = keep(tslab_malloc(BYTES / 2));
-        CHECK(objects_again[i] + BYTES / 2 <= first + BYTES / 2 || objects_again[i] >= first + BYTES / 2 + page);
-        memset(objects_again[i], 1, BYTES / 2);
-    }
-    CHECK(first[BYTES / 2] == 0x55 && counter_get(&depot_usage.lost_units) > 0);
-    for (size_t i = 0; i < COUNT_OF(objects_again); i++) {
-        tslab_free(objects_again[i]);
-    }
-    tslab_free(fence);
-    check_nothing_is_lost();
-    CHECK(first[BYTES / 2] == 0x55);
-}
-
-TEST(a_refused_unmapping)
+TEST(tables_that_stay)
 {
     if (!GUARDED) { /* which traps what is freed */
-        child_succeeds(leave_and_return, NULL, "");
-        child_succeeds(leave_for_good, NULL, "");
-        child_succeeds(leave_with_tables, NULL, "");
+        child_succeeds(purge_without_tables, NULL, "");
     }
 }
 

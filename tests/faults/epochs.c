@@ -153,7 +153,7 @@ static void close_life(struct life *life, unsigned how)
     check_gone(life->epoch);
 }
 
-/* A long block, whose addresses go back with its epoch, and are mapped again for the next one. */
+/* A long block, whose pages go back with its epoch. */
 static void live_long(void)
 {
     enum { LONG_BYTES = 16 << 20 };

@@ -294,7 +294,7 @@ void verify_depot(void)
     invariant(verify_ages(&depot.aged, true, binned.runs[RUN_DIRTY]) == binned.runs[RUN_DIRTY]);
     const uint32_t oldest = depot.aged.head;
     invariant(load_plain(&depot.oldest_ms) == (oldest == 0 ? UINT64_MAX : arena.runs[oldest].empty.dirty_since_ms));
-    if (counter_get(&depot_usage.lost_units) == 0 && !growth_is_under_way()) {
+    if (counter_get(&depot_usage.lost_units) == 0) {
         verify_tiles(&tiles);
         invariant(with_tables == tiles.with_tables);
         for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {

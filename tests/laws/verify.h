@@ -33,7 +33,7 @@ void verify_heap(const struct heap *heap);
 
 /* The depot. The runs of the arena, and gaps, whose `first` is 0, lie side by side from unit 1 to the end. The last
  * unit of each knows its first. Two empty neighbours are of different kinds. Empty runs have no tags and are no slabs.
- * Clean and absent ones are whole pages. The units of each kind are as many as the depot counts. Each empty run is in
+ * Clean ones are whole pages. The units of each kind are as many as the depot counts. Each empty run is in
  * the bin of its kind and length, with all shorter ones in bins before; each dirty one in the list by age, oldest
  * first, and each long clean one that may have pages in the side tables in the list of those; all are linked both ways.
  * Takes the depot's lock. After addresses were lost to somebody else, what lies in them tells nothing: then the lists

@@ -214,7 +214,7 @@ const struct scenario scenarios[] = {
     { "depot", "slow operations purge", { FOUR_OF_2, PURGES }, { "ff", "ff a3" }, 3, 5 },
     { "depot", "slow operations purge, a heap", { TWO_OF_3, PURGES }, { "f", "f", "a2 t" }, 2, 3 },
 
-    /* The arena grows, and absent runs are mapped again. */
+    /* The arena grows. */
     { "growth", "two grow", { "", GROWS(2, 14) }, { "n3 b", "n2 b" }, 4, 6 },
     { "growth", "three grow", { "", GROWS(2, 14) }, { "n3 b", "n2 b", "n3" }, 2, 3 },
     { "growth", "one takes the tail", { "", GROWS(4, 14) }, { "n5 b", "n3 b n1" }, 4, 6 },
@@ -222,11 +222,6 @@ const struct scenario scenarios[] = {
     { "growth", "frees beside a grower", { TWO_OF_3, GROWS(2, 14) }, { "f a2 e", "f", "n3 b" }, 2, 4 },
     { "growth", "grow in place beside takes", { "B2>0", GROWS(4, 20) }, { "Z5 f", "n1 b n3 b" }, 3, 5 },
     { "growth", "two grow in place", { "B2>0 B2>1", GROWS(6, 20) }, { "Z4 f", "Z4 f", "n2 b" }, 2, 3 },
-    { "growth", "an absent run for two", { "@0 n6 @1 n1 @0 b1", GROWS(8, 8) }, { "n2 b", "n3 b" }, 4, 6 },
-    { "growth", "an absent run beside neighbours that leave", { "@0 n3 @1 n2 @2 n2 @1 b1", GROWS(8, 8) }, { "b1 n2 b", "n2 b", "b1" }, 2, 4 },
-    { "growth", "grow into an absent run", { "B2>0 @1 n4 b1", GROWS(7, 20) }, { "Z4 f", "n2 b" }, 4, 6 },
-    { "growth", "a longer run takes the place of one that left", { "@0 n4 b1", GROWS(6, 16) }, { "n7 b", "n2 b" }, 3, 5 },
-    { "growth", "the same, and its neighbour leaves", { "@2 n3 @1 n2 b1", GROWS(6, 16) }, { "n5 b", "n1 b", "b1" }, 2, 3 },
     { "growth", "fork beside a grower", { "", GROWS(2, 14) }, { "k n3 b", "n2 b", "n3 b" }, 2, 3 },
 
     /* Free pages of slabs in use. */

@@ -685,7 +685,7 @@ static void take_run(int actor, uint32_t units)
     current_thread_put(thread);
 }
 
-static void put_run(int actor, bool leaves)
+static void put_run(int actor)
 {
     for (struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
         if (run->first != 0 && run->owner == actor) {
@@ -699,11 +699,7 @@ static void put_run(int actor, bool leaves)
             gate_lock(&thread->gate);
             const struct held_run put = *run;
             run->first = 0;
-            if (leaves) {
-                depot_put_left(put.first, put.units);
-            } else {
-                depot_put(put.first, put.units, false);
-            }
+            depot_put(put.first, put.units, false);
             gate_unlock(&thread->gate);
             current_thread_put(thread);
             return;
@@ -820,7 +816,7 @@ static void operate(int actor, char what, int number)
         take_run(actor, (uint32_t)number);
         return;
     case 'b':
-        put_run(actor, number != 0);
+        put_run(actor);
         return;
     case 's':
         send(actor);
@@ -891,7 +887,7 @@ const char *world_tear_down(void)
     exchange_tick(true);
     wrong = wrong != NULL ? wrong : live_gone();
     for (struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
-        put_run(run->owner, false);
+        put_run(run->owner);
     }
     front_current = &front_none;
     wrong = wrong != NULL ? wrong : oracle_rest();

@@ -21,9 +21,10 @@
  *   k          fork; the script goes on in the child, where the other threads are gone
  *   j          the same, and the program's fork handlers allocate
  *   K          fork; the script goes on in the parent
- *   n<units>   take a run out of the depot             b     put one's oldest run back (b1: its addresses are given
- * back) s          send one's newest object to the post box w          wait for an object from the post box    l take a
- * lock and let go of it p<number>  say that a point is reached             q<number>   wait for that
+ *   n<units>   take a run out of the depot             b     put one's oldest run back
+ *   s          send one's newest object to the post box w    wait for an object from the post box
+ *   l          take a lock and let go of it
+ *   p<number>  say that a point is reached             q<number>   wait for that
  *
  * some about epochs (epochs.h), and about what is seen of the process while it runs (live.h),
  *

@@ -118,15 +118,15 @@ static void put(unsigned run, bool clean)
     depot_put(first, n, clean);
 }
 
-/* Whether the units behind a run, of empty runs in a row or of an absent one, decide that it can grow. */
+/* Whether the units behind a run, of empty runs in a row, decide that it can grow. */
 static bool can_grow(uint32_t behind, uint32_t more)
 {
     enum { ROW_RUNS = 8 };
     uint32_t units = 0;
     for (unsigned i = 0; i < ROW_RUNS && units < more && behind + units < arena.committed_units; i++) {
         const struct run *run = &arena.runs[behind + units];
-        if (run->kind == RUN_USED || run->kind == RUN_ABSENT) {
-            return i == 0 && run->kind == RUN_ABSENT && run->units >= more;
+        if (run->kind == RUN_USED) {
+            return false;
         }
         units += run->units;
     }
@@ -207,12 +207,8 @@ static void sweep(void)
     const uint32_t first = depot_take_with_tables(&n);
     if (first != 0) {
         check_depot_with(1);
-        if (below(3) == 0 && arena_leave(first, n)) {
-            depot_put_without_tables(first, n, true);
-        } else {
-            arena_purge_tables(first, n);
-            depot_put_without_tables(first, n, false);
-        }
+        arena_purge_tables(first, n);
+        depot_put_without_tables(first, n);
     }
 }
 

@@ -47,23 +47,16 @@ static void check_contents(void)
     }
 }
 
-/* The resident bytes of the arena, whose longest clean runs may have lost their addresses. */
+/* The resident bytes of the arena. */
 static size_t resident_bytes(void)
 {
     const size_t page = os_page_bytes();
     static unsigned char is_resident[1 << 20];
+    const size_t pages = (arena.committed_units - 1) * UNIT_BYTES / page;
     size_t resident = 0;
-    for (uint32_t at = 1, end; at < arena.committed_units; at = end) {
-        const bool absent = arena.runs[at].kind == RUN_ABSENT;
-        for (end = at; end < arena.committed_units && (arena.runs[end].kind == RUN_ABSENT) == absent;) {
-            end += arena.runs[end].units;
-        }
-        const size_t pages = (size_t)(end - at) * UNIT_BYTES / page;
-        CHECK(pages <= sizeof is_resident);
-        CHECK(absent || mincore(arena_address(at), pages * page, is_resident) == 0);
-        for (size_t i = 0; i < pages && !absent; i++) {
-            resident += is_resident[i] & 1;
-        }
+    CHECK(pages <= sizeof is_resident && mincore(arena_address(1), pages * page, is_resident) == 0);
+    for (size_t i = 0; i < pages; i++) {
+        resident += is_resident[i] & 1;
     }
     return resident * page;
 }

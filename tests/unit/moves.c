@@ -36,6 +36,18 @@ static enum os_moved lose(void *from, size_t bytes, void *to, size_t longer)
     return OS_TARGET_LOST;
 }
 
+static enum os_placed place_nothing(void *start, size_t bytes, enum os_access access)
+{
+    return OS_NO_MEMORY;
+}
+
+/* From then on no memory is mapped, not at the place that a block left either. */
+static enum os_moved move_then_map_nothing(void *from, size_t bytes, void *to, size_t longer)
+{
+    os_calls.place = place_nothing;
+    return count_moves(from, bytes, to, longer);
+}
+
 static void begin(enum os_moved (*move)(void *from, size_t bytes, void *to, size_t longer))
 {
     inject_nothing();
@@ -265,6 +277,21 @@ static void a_lost_target_is_a_gap(const void *argument)
     }
 }
 
+static void a_source_that_stays_unmapped_is_a_gap(const void *argument)
+{
+    begin(move_then_map_nothing);
+    unsigned char *const block = block_of(4 * MIB, 1);
+    CHECK(pattern_holds(keep(tslab_realloc(block, 16 * MIB)), 4 * MIB, 1) && moves == 1);
+    CHECK(counter_get(&depot_usage.lost_units) == 4 * MIB / UNIT_BYTES);
+    inject_nothing();
+    unsigned char *const other = block_of(4 * MIB, 2);
+    CHECK(pattern_holds(keep(tslab_realloc(other, 16 * MIB)), 4 * MIB, 2));
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned char *const more = keep(tslab_calloc(1, 2 * MIB));
+        CHECK(all_zero(more, 2 * MIB) && (more + 2 * MIB <= block || more >= block + 4 * MIB));
+    }
+}
+
 /* The kernel joins mappings whose pages were moved with no other, so their number is bounded. */
 static void mappings_stay_few(const void *argument)
 {
@@ -312,6 +339,7 @@ TEST(large_blocks_move)
     child_succeeds(short_blocks_are_copied, NULL, "");
     child_succeeds(a_refusal_is_one_copy, NULL, "");
     child_succeeds(a_lost_target_is_a_gap, NULL, "");
+    child_succeeds(a_source_that_stays_unmapped_is_a_gap, NULL, "");
     child_succeeds(mappings_stay_few, NULL, "");
 }
 

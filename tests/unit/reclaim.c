@@ -320,21 +320,6 @@ IN_A_CHILD_IF(!GUARDED, wide_slots_serve_each_other)
     clean_up();
 }
 
-/* Memory that a trim finds clean and mapped loses its addresses, also when it was swept before. */
-IN_A_CHILD_IF(!GUARDED, a_trim_takes_addresses_that_were_kept)
-{
-    enum { BYTES = 64 << 20, ROUNDS = 4 };
-    begin(real.purge);
-    os_calls.purge = real.purge;
-    for (size_t round = 0; round < ROUNDS; round++) {
-        tslab_free(memset(keep(tslab_malloc(BYTES)), 1, BYTES));
-        tslab_free(memset(keep(tslab_malloc(BYTES * 2)), 1, BYTES * 2));
-    }
-    (void)tslab_trim();
-    CHECK_SAY(counter_get(&depot.units[RUN_CLEAN]) * UNIT_BYTES < BYTES / 2, "%zu MiB are clean",
-              counter_get(&depot.units[RUN_CLEAN]) * UNIT_BYTES >> 20);
-}
-
 static const size_t alignments[] = { 16, 64 << 10, 2 << 20, 16 << 20 };
 
 /* Freed aligned blocks leave holes of just their size: they serve the next ones. */

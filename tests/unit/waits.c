@@ -143,7 +143,7 @@ static void *work_thread(void *argument)
 
 static void grow(void)
 {
-    tslab_free(tslab_malloc(32 * MIB)); /* not all addresses of a block leave */
+    tslab_free(tslab_malloc(32 * MIB));
 }
 
 static void *block;
@@ -159,12 +159,6 @@ static void trim(void)
 {
     tslab_free(block);
     (void)tslab_trim();
-}
-
-static void leave_block(void)
-{
-    fill_block();
-    trim();
 }
 
 static void fill_epoch(void)
@@ -223,10 +217,7 @@ static const struct stop {
     void (*then)(void);
 } stops[] = {
     { "place", NULL, grow },
-    { "place", leave_block, grow }, /* an absent run is mapped again */
-    { "commit", leave_block, grow },
     { "purge", fill_block, trim },
-    { "unmap", fill_block, trim },
     { "purge", fill_epoch, shrink_in_epoch },
     { "map", fill_metadata, open_many },
     { "purge", open_and_close_many, trim },
