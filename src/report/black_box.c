@@ -20,8 +20,8 @@
 enum { NOT_NEAR, NEAR, VERY_NEAR, NEARNESSES };
 enum { FALL_SHIFT = 3 };
 
-/* The part of a limit that is left at most. */
-static const uint32_t part_left[NEARNESSES] = { [NEAR] = 10, [VERY_NEAR] = 24 };
+/* The part of a limit that is left at most. The first: of one that refuses. */
+static const uint32_t part_left[NEARNESSES] = { 2, [NEAR] = 10, [VERY_NEAR] = 24 };
 
 /* The limits: of the process, its container, and labels. */
 enum { OF_PROCESS, OF_CONTAINER, OF_LABELS, LIMITS = OF_LABELS + LABELS_LIMITED, LIMIT_KINDS = OF_LABELS + 1 };
@@ -93,11 +93,11 @@ static uint32_t nearness_of(unsigned number, const struct found *found)
         left_of(limit) > load_plain(&box_told[number].left_bytes) + (limit->limit_bytes >> FALL_SHIFT)) {
         return NOT_NEAR;
     }
-    const uint32_t now =
-        leaves_at_most(limit, part_left[VERY_NEAR]) || found->refusals != load_plain(&box_told[number].refusals)
-            ? VERY_NEAR
-        : leaves_at_most(limit, part_left[NEAR]) || found->presses ? NEAR
-                                                                   : NOT_NEAR;
+    const bool refuses =
+        found->refusals != load_plain(&box_told[number].refusals) && leaves_at_most(limit, part_left[0]);
+    const uint32_t now = leaves_at_most(limit, part_left[VERY_NEAR]) || refuses     ? VERY_NEAR
+                         : leaves_at_most(limit, part_left[NEAR]) || found->presses ? NEAR
+                                                                                    : NOT_NEAR;
     return before > now ? before : now;
 }
 

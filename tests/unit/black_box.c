@@ -216,6 +216,25 @@ IN_A_CHILD(a_label)
     end();
 }
 
+/* What a second label holds is gone when the time for its file comes. */
+IN_A_CHILD(no_file_when_all_is_freed)
+{
+    void *blocks_of[2];
+    begin();
+    option_load((char *[]){ "TSLAB_EPOCH_LIMITS=a=16M:b=16M", NULL });
+    for (unsigned i = 0; i < 2; i++) {
+        const tslab_epoch epoch = tslab_epoch_open(&(struct tslab_epoch_options){ .label = i == 0 ? "a" : "b" });
+        blocks_of[i] = keep(tslab_epoch_malloc(epoch, 10 * MIB));
+        CHECK(tslab_epoch_malloc(epoch, 10 * MIB) == NULL && tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
+    }
+    has(1, -1);
+    tslab_free(blocks_of[1]);
+    clock_ms += PAUSE_MS;
+    hold(1);
+    has(1, -1);
+    end();
+}
+
 /* A limit that is raised is far away, and a rise to it is another one. */
 IN_A_CHILD(a_limit_that_is_raised)
 {
