@@ -216,7 +216,7 @@ IN_A_CHILD(a_label)
     end();
 }
 
-/* What a second label holds is gone when the time for its file comes. */
+/* A second label holds nothing any more when the time for its file comes. */
 IN_A_CHILD(no_file_when_all_is_freed)
 {
     void *blocks_of[2];

@@ -87,8 +87,8 @@ class Limit(Rule):
 
     def says(self, of: Evidence) -> str:
         used, limit = self._used(of), of.figures["hard_limit_bytes"]
-        text = f"{size(used)} of {size(limit)} are used, which limit_bytes allows"
-        return f"{text}; it refused {counted(of.figures['limit_refusals'], 'allocation')}."
+        text, refusals = f"{size(used)} of {size(limit)} are used, which limit_bytes allows", of.figures["limit_refusals"]
+        return f"{text}; it refused {counted(refusals, 'allocation')}." if refusals else f"{text}."
 
     def cure(self, of: Evidence) -> str:
         return f"Raise it ({_to_set(of, 'limit_bytes=N')}), or hold less."
