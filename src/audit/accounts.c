@@ -426,7 +426,6 @@ static struct accounts_gap add_up(struct accounts *accounts, struct resident *re
     const uint64_t there = there_bytes(resident, 1, load_acquire(&arena.committed_units) - 1);
     uint64_t idle = not_below_zero(there, tally.there_bytes);
     accounts->hot_runs = idle_account(hot_runs_bytes(), &idle);
-    accounts->stuck_runs = idle_account(kind_bytes(RUN_STUCK), &idle);
     accounts->dirty_runs = idle_account(kind_bytes(RUN_DIRTY), &idle);
     accounts->clean_runs = all_of(kind_bytes(RUN_CLEAN));
     accounts->unopened_units = all_of(arena_unopened_bytes());
@@ -434,13 +433,11 @@ static struct accounts_gap add_up(struct accounts *accounts, struct resident *re
     const uint64_t found = ((tally.slab_units + tally.chunk_units + tally.large_units) << UNIT_SHIFT) +
                            accounts->hot_runs.bytes + accounts->trapped_runs.bytes;
     accounts->moving_runs = none_of(not_below_zero(used, found));
-    add_tables(accounts, &tally, resident, used >> UNIT_SHIFT,
-               (accounts->dirty_runs.bytes + accounts->stuck_runs.bytes) >> UNIT_SHIFT);
+    add_tables(accounts, &tally, resident, used >> UNIT_SHIFT, accounts->dirty_runs.bytes >> UNIT_SHIFT);
     add_records(accounts);
 
-    accounts->committed_bytes = used + accounts->dirty_runs.bytes + accounts->stuck_runs.bytes +
-                                accounts->clean_runs.bytes + accounts->unopened_units.bytes +
-                                counter_get(&metadata_mapped_bytes);
+    accounts->committed_bytes = used + accounts->dirty_runs.bytes + accounts->clean_runs.bytes +
+                                accounts->unopened_units.bytes + counter_get(&metadata_mapped_bytes);
     for (unsigned table = 0; table < TABLES; table++) {
         accounts->committed_bytes += counter_get(&arena_tables[table].mapped_bytes);
     }

@@ -199,7 +199,6 @@
     X(hot_runs, CACHES, "runs of freed large objects that threads keep for their next ones")                          \
     X(trapped_runs, WASTE, "memory of released epochs that faults when it is touched")                                \
     X(dirty_runs, RETAINED, "empty memory with pages, which waits for reuse or a purge")                              \
-    X(stuck_runs, RETAINED, "empty memory whose pages the system refused to take")                                    \
     X(clean_runs, RETAINED, "empty memory without pages: purged, or never used")                                      \
     X(moving_runs, RETAINED,                                                                                          \
       "memory between two uses: a purger works on it, or a thread has just taken it or is about to put it back. "     \

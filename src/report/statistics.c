@@ -111,7 +111,7 @@ void stats_totals_seen(struct total_figures *stats, class_seer *see, void *conte
     const size_t trapped = counter_get(&trap_units) << UNIT_SHIFT;
     add_epochs(stats);
     stats->large_bytes = not_below_zero(used, stats->slab_bytes + stats->chunk_bytes + hot + trapped);
-    stats->dirty_bytes = (counter_get(&depot.units[RUN_DIRTY]) + counter_get(&depot.units[RUN_STUCK])) << UNIT_SHIFT;
+    stats->dirty_bytes = counter_get(&depot.units[RUN_DIRTY]) << UNIT_SHIFT;
     stats->clean_bytes = counter_get(&depot.units[RUN_CLEAN]) << UNIT_SHIFT;
     stats->committed_bytes = used + stats->dirty_bytes + stats->clean_bytes;
     stats->reserved_bytes = arena.span_units << UNIT_SHIFT;

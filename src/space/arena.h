@@ -72,8 +72,8 @@ struct revisit {
 /* Figures that reports read without a lock, beside their owner (census.h), are written by owned_store (atomic.h):
  * large_bytes, unpurged_bytes, life and fresh_words.
  *
- * The kinds of runs: used, or empty in one of three ways (depot.h). */
-enum run_kind { RUN_USED, RUN_STUCK, RUN_DIRTY, RUN_CLEAN };
+ * The kinds of runs: used, or empty in one of two ways (depot.h). */
+enum run_kind { RUN_USED, RUN_DIRTY, RUN_CLEAN };
 
 /* The descriptor of a run: a slab, a chunk, a large block, or empty units in the depot. Where no run has ever started,
  * `kind` is RUN_USED. */

@@ -74,10 +74,7 @@ static uint32_t take_empty(struct request *request)
 {
     const uint32_t n = request->n;
     request->refused = false;
-    uint32_t run = request->fresh ? 0 : run_find(RUN_STUCK, n, request->align);
-    if (run == 0 && !request->fresh) {
-        run = run_find(RUN_DIRTY, n, request->align);
-    }
+    uint32_t run = request->fresh ? 0 : run_find(RUN_DIRTY, n, request->align);
     if (run != 0) {
         return run_cut(run, n, request->align);
     }
@@ -158,7 +155,7 @@ uint32_t depot_take_to_fill(uint32_t n, bool *clean)
 /* Under the lock. */
 static void put_locked(uint32_t first, uint32_t n, unsigned kind, uint64_t now_ms)
 {
-    invariant(kind != RUN_USED && kind != RUN_STUCK && n != 0);
+    invariant(kind != RUN_USED && n != 0);
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     invariant(load_plain(&arena.units[first + n - 1].tag) == TAG_NONE);
     run_unmark(first);
@@ -309,11 +306,6 @@ void depot_put_unpurged(uint32_t first, uint32_t n)
     put_back(first, n, RUN_DIRTY, os_now_ms());
 }
 
-void depot_put_refused(uint32_t first, uint32_t n)
-{
-    put_back(first, n, RUN_STUCK, 0);
-}
-
 void depot_put_without_tables(uint32_t first, uint32_t n)
 {
     put_back(first, n, RUN_CLEAN, TABLES_GONE);
@@ -331,45 +323,24 @@ void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut)
 
 void depot_put_purged(uint32_t first, uint32_t n)
 {
-    const uint32_t end = first + n;
-    const uint32_t from = arena_page_up(first);
-    const uint32_t to = arena_page_down(end);
+    const uint32_t from = arena_page_up(first), end = first + n;
     const uint64_t now_ms = os_now_ms();
-    invariant(from < to);
+    invariant(from < end && end == arena_page_up(end));
     if (first < from) {
         depot_split_taken(first, n, from - first);
         depot_put_unpurged(first, from - first);
     }
-    if (to < end) {
-        depot_split_taken(from, end - from, to - from);
-        depot_put_unpurged(to, end - to);
-    }
-    put_back(from, to - from, RUN_CLEAN, TABLES_THERE);
+    put_back(from, end - from, RUN_CLEAN, TABLES_THERE);
     depot_lock();
-    run_count_purged(to - from, now_ms);
+    run_count_purged(end - from, now_ms);
     depot_unlock();
-}
-
-bool depot_unstick(void)
-{
-    const uint64_t now_ms = os_now_ms();
-    depot_lock();
-    const uint32_t run = run_find(RUN_STUCK, 1, 1);
-    if (run != 0) {
-        const uint32_t units = arena.runs[run].units;
-        run_unlink(run);
-        (void)run_join(run, units, RUN_DIRTY, now_ms);
-    }
-    depot_unlock();
-    return run != 0;
 }
 
 bool depot_could_merge(uint64_t put_backs)
 {
     depot_lock(); /* what a purger has put back, it counted before it released the lock */
-    const size_t unpurged = counter_get(&depot.units[RUN_DIRTY]) + counter_get(&depot.units[RUN_STUCK]);
-    const bool could =
-        unpurged != 0 || counter_get(&depot.purging_units) != 0 || counter_get(&depot_usage.put_backs) != put_backs;
+    const bool could = counter_get(&depot.units[RUN_DIRTY]) != 0 || counter_get(&depot.purging_units) != 0 ||
+                       counter_get(&depot_usage.put_backs) != put_backs;
     depot_unlock();
     return could;
 }

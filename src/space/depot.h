@@ -3,8 +3,7 @@
  * It is one run allocator that splits and merges, so that memory of one class serves any other. Of the runs that fit,
  * it hands out, in this order:
  *
- *   stuck    Their pages have old contents, and the system refused to take them back.
- *   dirty    Their pages have old contents, and the system was not asked yet.
+ *   dirty    Their pages have old contents.
  *   clean    They are mapped, read as zero, and cost a fault for each page.
  *
  * When none fits, memory is mapped (growth.h). Only runs of the same kind merge.
@@ -68,13 +67,10 @@ void depot_lose(uint32_t first, uint32_t n);
  * `dirty_limit` units are dirty. It takes at most max_units of a longer run, to the end of a page, and the rest stays.
  * It returns the first unit or 0. *n receives the units.
  *
- * depot_put_purged puts back a purged run: its whole pages are clean, the parts of pages at its ends are dirty.
- * depot_put_refused puts back a run that the system refused: it is stuck. depot_unstick makes a stuck run dirty again.
- * False: there is none. */
+ * depot_put_purged puts back a purged run, which ends with a page: its whole pages are clean, a part of one at its
+ * begin is dirty. */
 uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_units, uint32_t *n);
 void depot_put_purged(uint32_t first, uint32_t n);
-void depot_put_refused(uint32_t first, uint32_t n);
-bool depot_unstick(void);
 
 /* depot_put_unpurged puts back a run that was not purged: it is dirty, and counts as young. depot_split_taken makes two
  * runs of one that was taken out, the first of `cut` units. */
@@ -87,8 +83,8 @@ void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut);
 uint32_t depot_take_with_tables(uint32_t *n);
 void depot_put_without_tables(uint32_t first, uint32_t n);
 
-/* Whether a longer run might become available: by purging dirty and stuck runs, so that they merge with clean ones, or
- * by a purger that puts its run back, or has put one back since there had been `put_backs`. */
+/* Whether a longer run might become available: by purging dirty runs, so that they merge with clean ones, or by a
+ * purger that puts its run back, or has put one back since there had been `put_backs`. */
 bool depot_could_merge(uint64_t put_backs);
 
 #endif

@@ -48,8 +48,7 @@ extern struct limits limits;
 /* The units that may have pages. */
 static inline size_t limit_footprint(void)
 {
-    const size_t units = counter_get(&depot.units[RUN_USED]) + counter_get(&depot.units[RUN_DIRTY]) +
-                         counter_get(&depot.units[RUN_STUCK]);
+    const size_t units = counter_get(&depot.units[RUN_USED]) + counter_get(&depot.units[RUN_DIRTY]);
     const size_t gone = load_relaxed(&depot_usage.gone_pages) * os_page_bytes() >> UNIT_SHIFT;
     return units > gone ? units - gone : 0;
 }

@@ -17,9 +17,10 @@ enum {
     CALL_UNITS = 4,                           /* a call of madvise counts as at least this many */
     TABLES_UNITS = (8 << 20) / UNIT_BYTES,    /* purged units after which the purger looks for long clean runs */
     TABLES_RUNS = 64,                         /* runs that one such look takes at most */
-    PAUSE_MS_MIN = 10,                        /* the shortest pause after a refusal */
-    BESIDES_SHIFT = 5,                        /* this fraction of the memory in use may wait in any case */
-    MISSED_SHIFT = 3,                         /* missed memory may wait, up to this fraction of the memory in use */
+    RUN_CALLS = 24,    /* calls of madvise for a run that the system refuses: 12 find a page in 32 MiB */
+    PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
+    BESIDES_SHIFT = 5, /* this fraction of the memory in use may wait in any case */
+    MISSED_SHIFT = 3,  /* missed memory may wait, up to this fraction of the memory in use */
     /* Without a keeper. This fraction of the memory in use may wait. Memory that was freed and allocated again lately
      * may wait up to the largest of REUSE_UNITS, the memory in use, and this fraction of the sum of such reuse. */
     NO_KEEPER_SHIFT = 2,
@@ -110,55 +111,45 @@ static bool purge_units(uint32_t first, uint32_t end)
     return reclaim_pages(arena_address(first), (size_t)(end - first) << UNIT_SHIFT);
 }
 
-/* The system has refused the whole pages of a run: some of it is memory that it does not take, such as a locked page.
- * Finds the first such place by bisection. Puts the part before it back as purged, the place as stuck, and the rest as
- * unpurged. Returns the bytes given to the system. */
-static size_t purge_to_refusal(uint32_t first, uint32_t n)
+/* Puts back the first units of a run that was taken out. Returns the first of the others. */
+static uint32_t put_part(uint32_t first, uint32_t n, uint32_t part, bool purged)
 {
-    const uint32_t end = first + n;
-    const uint32_t start = arena_page_up(first);
-    uint32_t good = start;               /* the units before it are purged */
-    uint32_t bad = arena_page_down(end); /* a part of the units from good to bad is refused */
-    for (uint32_t middle; (middle = arena_page_down(good + (bad - good) / 2)) > good;) {
-        if (purge_units(good, middle)) {
-            good = middle;
-        } else {
-            bad = middle;
-        }
+    if (part < n) {
+        depot_split_taken(first, n, part);
     }
-    invariant(start <= good && good < bad && bad <= end);
-    const size_t bytes = (size_t)(good - start) << UNIT_SHIFT;
-    if (good > start) {
-        depot_split_taken(first, n, good - first);
-        depot_put_purged(first, good - first);
-        first = good;
+    if (purged) {
+        depot_put_purged(first, part);
+    } else {
+        depot_put_unpurged(first, part);
     }
-    if (bad < end) {
-        depot_split_taken(first, end - first, bad - first);
-        depot_put_unpurged(bad, end - bad);
-    }
-    depot_put_refused(first, bad - first);
-    return bytes;
+    return first + part;
 }
 
-/* Purges a run that was taken out of the depot, puts it back, and adds the bytes given to the system to *bytes. False:
- * the system has refused. */
+/* Purges the whole pages of a run that was taken out of the depot, puts it back, and adds the bytes given to the system
+ * to *bytes. False: the system has refused some of it, such as a locked page. Then what is beside that goes, in steps
+ * that are halved at each refusal down to a page, and double where the system takes one. A page that it refuses, and
+ * what is left after RUN_CALLS, stay as they were. */
 static bool purge_run(uint32_t first, uint32_t n, size_t *bytes)
 {
+    const uint32_t end = first + n, last = arena_page_down(end);
+    bool granted = true;
+    uint32_t step = n;
     invariant(lock_is_held(&purger.lock) && counter_get(&depot.purging_units) >= n);
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
-    const uint32_t from = arena_page_up(first);
-    const uint32_t to = arena_page_down(first + n);
-    if (to <= from) {
-        depot_put_unpurged(first, n); /* it has no whole page */
-    } else if (purge_units(from, to)) {
-        depot_put_purged(first, n);
-        *bytes += (size_t)(to - from) << UNIT_SHIFT;
-    } else {
-        *bytes += purge_to_refusal(first, n);
-        return false;
+    for (unsigned calls = 0; first < end; calls++) {
+        const uint32_t from = arena_page_up(first), page = arena_page_up(from + 1);
+        if (page > last || calls == RUN_CALLS) {
+            (void)put_part(first, end - first, end - first, false);
+            break;
+        }
+        const uint32_t to = (uint32_t)max_size(page, arena_page_down((uint32_t)min_size(from + step, last)));
+        const bool purged = purge_units(from, to);
+        granted &= purged;
+        step = purged ? 2 * (to - from) : (to - from) / 2;
+        *bytes += purged ? (size_t)(to - from) << UNIT_SHIFT : 0;
+        first = purged || to == page ? put_part(first, end - first, to - first, purged) : first;
     }
-    return true;
+    return granted;
 }
 
 /* A system that refused is likely to refuse again: locked memory stays locked, and a sandbox stays closed. So purging
@@ -330,14 +321,10 @@ bool reclaim_due(void)
     return may_need_purge() && purge_if_needed(now_ms, old_ms(now_ms), RANGE_UNITS);
 }
 
-/* Purges all runs that may have pages, also those that the system refused. Returns the bytes given to
- * the system. Under the lock. */
+/* Purges all runs that may have pages, but no more than there were at the start: other threads may be freeing all the
+ * time. Returns the bytes given to the system. Under the lock. */
 static size_t purge_all(void)
 {
-    invariant(lock_is_held(&purger.lock));
-    while (depot_unstick()) {
-    }
-    /* No more than was dirty at the start: other threads may be freeing all the time. */
     return purge_while(UINT64_MAX, SIZE_MAX, counter_get(&depot.units[RUN_DIRTY]) * CALL_UNITS, true);
 }
 

@@ -6,8 +6,8 @@
  * little. The purger takes a run out of the depot, lets the kernel work under no lock but the purger's own, and puts
  * the run back clean. Long clean runs also give back their part of the side tables.
  *
- * Where the kernel refuses to take pages (they are locked, or a sandbox forbids the call), the first pages that it
- * refuses become a stuck run, and purging pauses for purge_delay_ms.
+ * Where the kernel refuses to take pages (they are locked, or a sandbox forbids the call), those around them go, and
+ * purging pauses for purge_delay_ms.
  *
  * Threads: any, inside its gate. */
 #ifndef TSLAB_SPACE_RECLAIM_H
@@ -67,7 +67,7 @@ void reclaim_pause(void);
 /* Whether the system refused to take pages lately, so that purging pauses. */
 bool reclaim_is_refused(void);
 
-/* Purges everything that is dirty, and tries stuck runs again. Returns the bytes given back. Waits for another purger
+/* Purges everything that is dirty. Returns the bytes given back. Waits for another purger
  * first: so when it returns, no purger holds a run that was dirty before the call. */
 size_t reclaim_all(void);
 

@@ -157,24 +157,22 @@ static void trim(unsigned run)
     }
 }
 
-/* A run that was taken to be purged is purged, refused, a part of it is, or nothing came of it. */
+/* A run that was taken to be purged is purged, or a part of it, or nothing came of it. */
 static void put_taken(uint32_t first, uint32_t n)
 {
     runs[--run_count].n = 0;
     set_owner(first, n, 0);
-    const uint32_t refused = below(4) == 0 ? 1 + below(n) : 0; /* and what is behind it was not tried */
     if (below(8) == 0) {
         depot_put_unpurged(first, n);
-    } else if (refused == 0) {
-        assert_true(os_purge(arena_address(first), (size_t)n << UNIT_SHIFT));
-        depot_put_purged(first, n);
-    } else {
-        if (refused < n) {
-            depot_split_taken(first, n, refused);
-            depot_put_unpurged(first + refused, n - refused);
-        }
-        depot_put_refused(first, refused);
+        return;
     }
+    const uint32_t refused = below(4) == 0 && n > 1 ? 1 + below(n - 1) : 0;
+    if (refused != 0) {
+        depot_split_taken(first, n, refused);
+        depot_put_unpurged(first, refused);
+    }
+    assert_true(os_purge(arena_address(first + refused), (size_t)(n - refused) << UNIT_SHIFT));
+    depot_put_purged(first + refused, n - refused);
 }
 
 /* The steps of a purger. */
@@ -229,11 +227,8 @@ static void step(void)
         trim(below(run_count));
     } else if (what < 97) {
         purge_oldest();
-    } else if (what < 99) {
-        sweep();
     } else {
-        while (depot_unstick()) {
-        }
+        sweep();
     }
 }
 

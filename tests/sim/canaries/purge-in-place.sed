@@ -1,3 +1,3 @@
 # space/reclaim.c: a run goes back to the depot before its pages are purged. Groups: depot
-s/^    } else if (purge_units(from, to)) {/    } else if ((depot_put_purged(first, n), purge_units(from, to))) {/
-s/^        depot_put_purged(first, n);//
+s/^        const bool purged = purge_units(from, to);/        (void)put_part(first, end - first, to - first, true);\n&/
+s/^        first = purged || to == page ? put_part.*/        first = to;/

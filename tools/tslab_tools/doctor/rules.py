@@ -313,7 +313,7 @@ class Refused(Rule):
     name, term = "refused", "retained"
 
     def bytes(self, of: Evidence) -> int:
-        return of.has("stuck_runs", "dirty_runs") if of.figures["purge_refusals"] else 0
+        return of.has("dirty_runs") if of.figures["purge_refusals"] else 0
 
     def _locked(self, of: Evidence) -> int:
         return sum(mapping.locked for mapping in of.mapped(ours=True))

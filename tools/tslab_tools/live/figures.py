@@ -105,7 +105,7 @@ LABEL_LIMIT_FIGURES = (
 
 ACCOUNTS = """
     live_slots live_chunks live_large magazines outboxes exchange claimed partial_slabs attached_slabs slab_tails
-    dead_in_chunks unfilled_chunks warm_chunks large_tails hot_runs trapped_runs dirty_runs stuck_runs clean_runs
-    moving_runs unopened_units tag_table run_table revisit_table code_table check_table tray_records
-    thread_records heap_records epoch_records unused_records
+    dead_in_chunks unfilled_chunks warm_chunks large_tails hot_runs trapped_runs dirty_runs clean_runs moving_runs
+    unopened_units tag_table run_table revisit_table code_table check_table tray_records thread_records
+    heap_records epoch_records unused_records
 """.split()
