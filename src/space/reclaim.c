@@ -12,11 +12,10 @@
 enum {
     /* The longest range of one madvise. In longer ranges a page is no cheaper. */
     RANGE_UNITS = (32 << 20) / UNIT_BYTES,
-    RANGE_UNITS_MIN = (1 << 20) / UNIT_BYTES, /* the least that is worth a call, where there is so much */
-    STEP_UNITS = RANGE_UNITS_MIN,             /* what the end of an operation purges at least, where there is so much */
-    CALL_UNITS = 4,                           /* a call of madvise counts as at least this many */
-    TABLES_UNITS = (8 << 20) / UNIT_BYTES,    /* purged units after which the purger looks for long clean runs */
-    TABLES_RUNS = 64,                         /* runs that one such look takes at most */
+    STEP_UNITS = (1 << 20) / UNIT_BYTES,   /* what an operation and a call purge at least, where there is so much */
+    CALL_UNITS = 4,                        /* a call of madvise counts as at least this many */
+    TABLES_UNITS = (8 << 20) / UNIT_BYTES, /* purged units after which the purger looks for long clean runs */
+    TABLES_RUNS = 64,                      /* runs that one such look takes at most */
     RUN_CALLS = 24,    /* calls of madvise for a run that the system refuses: 12 find a page in 32 MiB */
     PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
     BESIDES_SHIFT = 5, /* this fraction of the memory in use may wait in any case */
@@ -166,12 +165,12 @@ static bool is_paused(uint64_t now_ms)
 }
 
 /* The most units that the next call may purge. Where it is not for the age of the runs, these are the units above the
- * limit, or RANGE_UNITS_MIN. */
+ * limit, or STEP_UNITS. */
 static uint32_t range_units(uint64_t before_ms, size_t dirty_limit, size_t most)
 {
     const size_t dirty = counter_get(&depot.units[RUN_DIRTY]);
     const size_t over = before_ms == 0 && dirty > dirty_limit ? dirty - dirty_limit : RANGE_UNITS;
-    return (uint32_t)min_size(max_size(over, RANGE_UNITS_MIN), min_size(most, RANGE_UNITS));
+    return (uint32_t)min_size(max_size(over, STEP_UNITS), min_size(most, RANGE_UNITS));
 }
 
 /* Purges dirty runs, oldest first, until max_units are reached. A short run counts as CALL_UNITS. Stops at the first
