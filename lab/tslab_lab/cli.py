@@ -7,7 +7,7 @@ from tslab_tools import cli
 
 COMMANDS = (
     *("peers", "bench", "rss", "latency", "ab", "health", "boundaries"),
-    *("report", "requests", "epochs", "demo", "variants", "campaign"),
+    *("report", "requests", "epochs", "demo", "variants", "campaign", "show"),
 )
 EXAMPLES = """examples:
   lab peers install                      the other allocators

@@ -1,5 +1,8 @@
 """Figures between marks: found in the pages, filled in, and held to them; pages have no others. usage: test_quoted.py LIBRARY"""
 
+import argparse
+import contextlib
+import io
 import re
 import tempfile
 import tomllib
@@ -8,6 +11,7 @@ from pathlib import Path
 
 from lab_test import main
 from tslab_lab.base import places
+from tslab_lab.commands import show
 from tslab_lab.results import quoted
 
 CSV = 'table,row,column,value\n"Time, ns",a,tslab,1.50\n"Time, ns",a,glibc,2.00\n"Peak, MiB",a,tslab,30.0\n'
@@ -40,6 +44,7 @@ class Quoted(unittest.TestCase):
             ("m; tslab; ns; us", "0.74"),
             ("m; a; tslab", "1.50"),
             ("m; Peak/a; tslab", "30.0"),
+            ("m; worst; time", "1.90 (`glibc`)"),
             (r"m; /least in (\d+) of/", "7"),
         ):
             self.assertEqual(self.value(mark), value, mark)
@@ -53,6 +58,15 @@ class Quoted(unittest.TestCase):
             readme.read_text(), "It takes <!--m; glibc; time-->1.90<!---->, <!--m; a; tslab-->1.50<!---->.\n"
         )
         self.assertEqual((list(quoted.wrong(self.root)), quoted.fill(self.root)), ([], []))
+
+    def test_readme_shows_where_its_figures_are_from(self):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            self.assertEqual(show.run(argparse.Namespace(page="README")), 0)
+        marks = quoted.MARK.findall((places.ROOT / "README.md").read_text())
+        for mark, told in marks:
+            self.assertIn(f"{told}  {mark.replace('; ', ': ', 1)}\n", said.getvalue())
+        self.assertIn("lab/lab campaign --pieces matrix", said.getvalue())
 
     def test_readme_and_docs_have_the_figures_of_the_pages(self):
         self.assertEqual(list(quoted.wrong()), [])

@@ -37,6 +37,7 @@ REFUSED = (
     (1, "There are no results in nowhere", "report nowhere"),
     (1, "There are no results in .", "report ."),
     (1, "There is no run", "report last"),
+    (1, "There is no page nosuch. There are: ", "show nosuch"),
     (2, "--groups: there is no rest; there are request, sizes, steps", "epochs --groups rest"),
     (2, "--policies: there is no sometimes; there are never, per-request", "requests --policies sometimes"),
     (2, "--scenarios: there is no client", "requests --scenarios client"),

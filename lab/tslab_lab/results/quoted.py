@@ -2,7 +2,7 @@
 
 The value is a cell of the first table of the page (docs/results/PAGE.csv, then PAGE.md) that has the row and the column; a
 column may be shortened to how it begins. TITLE/ROW is of a table whose title begins so. ROW `others` is all allocators but tslab
-and glibc, from the least to the most. A fourth word, `us`, makes microseconds of nanoseconds. <!--PAGE; /REGULAR EXPRESSION/--> is what the expression's group finds in
+and glibc, from the least to the most, and ROW `worst` the row with the most, and its name. A fourth word, `us`, makes microseconds of nanoseconds. <!--PAGE; /REGULAR EXPRESSION/--> is what the expression's group finds in
 the page. The page `facts` is made of the sources: see facts()."""
 
 import csv
@@ -17,7 +17,7 @@ MARK = re.compile(r"<!--([a-z]+; [^\n]*?)-->(.*?)<!---->")
 FIRST = re.compile(r"^\s*(<!--[a-z]+; .{,40})", re.MULTILINE)
 CELL = re.compile(r"(?<!\\)\|")
 ROOT = places.ROOT or Path()  # nobody asks for anything here without a checkout
-OURS, SYSTEM, OTHERS = "tslab", "glibc", "others"
+OURS, SYSTEM, OTHERS, WORST = "tslab", "glibc", "others", "worst"
 SOURCES = (".c", ".h", ".hpp", ".cpp", ".py", ".rs", ".sh")
 
 
@@ -102,11 +102,14 @@ class Pages:
             if not name.startswith(title):
                 continue
             heads = [head for cells in table.values() for head in cells if head.startswith(column)]
-            if heads and (row == OTHERS or row in table):
+            if heads and (row in (OTHERS, WORST) or row in table):
                 return self._cell(table, row, heads[0], unit)
         raise Missing(f"{page} has no table with the row {row} and the column {column}")
 
     def _cell(self, table: Rows, row: str, head: str, unit: list[str]) -> str:
+        if row == WORST:
+            most, name = max((float(cells[head].split()[0]), name) for name, cells in table.items())
+            return f"{most:.2f} (`{name}`)"
         names = [name for name in table if name != SYSTEM and not name.startswith(OURS)] if row == OTHERS else [row]
         cells = [table[name][head].partition(" (")[0].rstrip("*") for name in names]
         if unit == ["us"]:
