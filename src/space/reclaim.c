@@ -17,7 +17,6 @@ enum {
     TABLES_UNITS = (8 << 20) / UNIT_BYTES, /* purged units after which the purger looks for long clean runs */
     TABLES_RUNS = 64,                      /* runs that one such look takes at most */
     RUN_CALLS = 24,    /* calls of madvise for a run that the system refuses: 12 find a page in 32 MiB */
-    PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
     BESIDES_SHIFT = 5, /* this fraction of the memory in use may wait in any case */
     MISSED_SHIFT = 3,  /* missed memory may wait, up to this fraction of the memory in use */
     /* Without a keeper. This fraction of the memory in use may wait. Memory that was freed and allocated again lately
@@ -155,7 +154,7 @@ static bool purge_run(uint32_t first, uint32_t n, size_t *bytes)
  * pauses after each refusal. */
 void reclaim_pause(void)
 {
-    store_plain(&purger.paused_until_ms, os_now_ms() + max_size(option_get(OPTION_PURGE_DELAY_MS), PAUSE_MS_MIN));
+    store_plain(&purger.paused_until_ms, os_now_ms() + max_size(option_get(OPTION_PURGE_DELAY_MS), 1));
 }
 
 static bool is_paused(uint64_t now_ms)
