@@ -87,7 +87,10 @@ class Limit(Rule):
 
     def says(self, of: Evidence) -> str:
         used, limit = self._used(of), of.figures["hard_limit_bytes"]
-        text, refusals = f"{size(used)} of {size(limit)} are used, which limit_bytes allows", of.figures["limit_refusals"]
+        text, refusals = (
+            f"{size(used)} of {size(limit)} are used, which limit_bytes allows",
+            of.figures["limit_refusals"],
+        )
         return f"{text}; it refused {counted(refusals, 'allocation')}." if refusals else f"{text}."
 
     def cure(self, of: Evidence) -> str:
