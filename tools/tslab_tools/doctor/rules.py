@@ -86,12 +86,9 @@ class Limit(Rule):
         return bool(limit and (self._used(of) >= NEAR * limit or of.lately("limit_refusals")))
 
     def says(self, of: Evidence) -> str:
-        used, limit = self._used(of), of.figures["hard_limit_bytes"]
-        text, refusals = (
-            f"{size(used)} of {size(limit)} are used, which limit_bytes allows",
-            of.figures["limit_refusals"],
-        )
-        return f"{text}; it refused {counted(refusals, 'allocation')}." if refusals else f"{text}."
+        used, limit, refused = self._used(of), of.figures["hard_limit_bytes"], of.figures["limit_refusals"]
+        also = f"; it refused {counted(refused, 'allocation')}" if refused else ""
+        return f"{size(used)} of {size(limit)} are used, which limit_bytes allows{also}."
 
     def cure(self, of: Evidence) -> str:
         return f"Raise it ({_to_set(of, 'limit_bytes=N')}), or hold less."
