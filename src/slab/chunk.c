@@ -508,10 +508,19 @@ void chunk_end_objects(uint32_t first)
     live_bits_forget(arena_address(first), CHUNK_BYTES);
 }
 
+/* Each store clears eight codes: the free of a wild pointer may look at them at any time. The chunk starts with a unit,
+ * so the first eight are aligned, and no object starts in the last eight behind the end. */
+static void clear_codes(const char *start, uint64_t granules)
+{
+    invariant((uintptr_t)start % UNIT_BYTES == 0 && granules <= CHUNK_GRANULES);
+    store_plain_zeros((atomic_u64 *)(uintptr_t)size_code_at(start), (granules + 7) / sizeof(uint64_t));
+    live_bits_forget(start, granules << GRANULE_SHIFT);
+}
+
 void chunk_reset(struct cursor *cursor)
 {
     if (cursor_alive(cursor) != 0) {
-        size_code_clear(cursor_start(cursor), (load_plain(&cursor->at) - load_plain(&cursor->start)) << GRANULE_SHIFT);
+        clear_codes(cursor_start(cursor), load_plain(&cursor->at) - load_plain(&cursor->start));
     }
     store_relaxed(&chunk_of(cursor)->live, CHUNK_OPEN);
     cursor_leave(cursor);

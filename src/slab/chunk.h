@@ -23,7 +23,7 @@
  *
  * Invariants:
  *
- *   - The codes of a run that is neither a chunk nor a slab with handles are 0.
+ *   - The codes of a run that is no chunk are 0.
  *   - The place of a freed object is not used again before the whole chunk is empty.
  *   - Objects are dense, except for granules that alignment skips.
  *

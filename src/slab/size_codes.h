@@ -44,11 +44,4 @@ always_inline size_t size_code_bytes(unsigned code)
     return (size_t)size_code_granules(code) << GRANULE_SHIFT;
 }
 
-/* Sets the codes of a part of a run to 0. All objects in it are dead. The part starts with a unit, and no object lives
- * behind it in the run. */
-void size_code_clear(const char *start, size_t bytes);
-
-/* The same for all of a run. */
-void size_code_clear_run(uint32_t first, uint32_t units);
-
 #endif
