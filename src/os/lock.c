@@ -12,20 +12,24 @@ enum { HELD = LOCK_HELD, WAITERS = 2, HEAD_SHIFT = 2 };
 /* A free lock has no queue. */
 #define IS_SOUND(word) (((word)&HELD) != 0 || (word) >> HEAD_SHIFT == 0)
 
-#if TSLAB_CHECKED && !TSLAB_SIM
 per_thread uint32_t held_ranks;
 
 static void rank_take(const struct lock *lock)
 {
     const uint32_t above = lock->rank == RANK_GATE ? lock->rank + 1 : lock->rank;
-    invariant(lock->rank != 0 && (held_ranks >> above) == 0);
-    held_ranks |= 1u << lock->rank;
+    ATOMIC_COUNT(COUNTED_LOCKS + lock->rank);
+    if (RANKS_CHECKED) {
+        invariant(lock->rank != 0 && (held_ranks >> above) == 0);
+        held_ranks |= 1u << lock->rank;
+    }
 }
 
 static void rank_drop(const struct lock *lock)
 {
-    invariant(lock->rank == RANK_GATE || (held_ranks >> lock->rank & 1) != 0);
-    held_ranks &= ~(1u << lock->rank);
+    if (RANKS_CHECKED) {
+        invariant(lock->rank == RANK_GATE || (held_ranks >> lock->rank & 1) != 0);
+        held_ranks &= ~(1u << lock->rank);
+    }
 }
 
 uint32_t lock_ranks_swap(uint32_t ranks)
@@ -34,24 +38,6 @@ uint32_t lock_ranks_swap(uint32_t ranks)
     held_ranks = ranks;
     return before;
 }
-#else
-static void rank_take(const struct lock *lock)
-{
-    (void)lock;
-    ATOMIC_COUNT(COUNTED_LOCKS + lock->rank);
-}
-
-static void rank_drop(const struct lock *lock)
-{
-    (void)lock;
-}
-
-uint32_t lock_ranks_swap(uint32_t ranks)
-{
-    (void)ranks;
-    return 0;
-}
-#endif
 
 bool lock_try(struct lock *lock)
 {

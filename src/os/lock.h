@@ -31,7 +31,7 @@ struct lock {
     }
 
 /* Sets which ranks the thread is recorded to hold, and returns the previous record: for code that runs in the middle of
- * an operation of the same thread and takes none of its locks. Returns 0 where ranks are not checked. */
+ * an operation of the same thread and takes none of its locks. Where ranks are not checked, the record is empty. */
 uint32_t lock_ranks_swap(uint32_t ranks);
 
 /* Whether any thread holds the lock. For assertions of a caller that must be the holder. */
