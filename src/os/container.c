@@ -66,16 +66,6 @@ static void close_all(const int *files, unsigned n)
     }
 }
 
-static bool parse_digits(const char *at, uint64_t *number)
-{
-    const char *const start = at;
-    *number = 0;
-    for (; *at >= '0' && *at <= '9' && *number <= UINT64_MAX / 16; at++) {
-        *number = *number * 10 + (uint64_t)(*at - '0');
-    }
-    return at != start;
-}
-
 /* The present number in a file. */
 static const char *read_again(int file)
 {
@@ -87,7 +77,7 @@ static const char *read_again(int file)
 static uint64_t read_number(int file)
 {
     uint64_t number;
-    return file != -1 && parse_digits(read_again(file), &number) ? number : UINT64_MAX;
+    return file != -1 && os_number_behind(read_again(file), "", &number) ? number : UINT64_MAX;
 }
 
 /* 0: there is none. */
@@ -111,9 +101,8 @@ static uint64_t read_used(const int files[GROUP_FILES], uint64_t limit)
     const char *const stat = read_again(files[FILE_STAT]);
     for (unsigned i = 0; i < sizeof reclaimable[0] / sizeof reclaimable[0][0]; i++) {
         const char *const name = reclaimable[watching.group.is_first_version][i];
-        const char *const line = name == NULL ? NULL : strstr(stat, name);
         uint64_t bytes;
-        if (line != NULL && parse_digits(line + strlen(name), &bytes)) {
+        if (name != NULL && os_number_behind(stat, name, &bytes)) {
             used -= min_size(bytes, used);
         }
     }
@@ -124,21 +113,12 @@ static uint64_t read_used(const int files[GROUP_FILES], uint64_t limit)
 /* In 10,000: "some avg10=1.23 avg60=..." is 123. */
 static uint32_t read_stall(void)
 {
-    static const char key[] = "some avg10=";
-    uint64_t whole, part = 0;
-    if (watching.pressure == -1) {
+    uint64_t whole, part;
+    const char *const text = watching.pressure == -1 ? "" : read_again(watching.pressure);
+    if (!os_number_behind(text, "some avg10=", &whole) || whole > 100) {
         return 0;
     }
-    const char *at = read_again(watching.pressure);
-    if (strncmp(at, key, sizeof key - 1) != 0) {
-        return 0;
-    }
-    at += sizeof key - 1;
-    if (!parse_digits(at, &whole) || whole > 100) {
-        return 0;
-    }
-    at = strchr(at, '.');
-    return (uint32_t)(whole * 100 + (at != NULL && parse_digits(at + 1, &part) && part < 100 ? part : 0));
+    return (uint32_t)(whole * 100 + (os_number_behind(text, ".", &part) && part < 100 ? part : 0));
 }
 
 /* Finds the process's own group. The lines are "0::/path" for version 2, and "9:cpu,memory:/path" for version 1. */

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -54,6 +55,19 @@ size_t os_read_file(const char *path, char *buffer, size_t bytes)
     const size_t length = os_read_again(fd, buffer, bytes);
     os_close(fd);
     return length;
+}
+
+bool os_number_behind(const char *text, const char *key, uint64_t *number)
+{
+    const char *at = strstr(text, key);
+    at = at == NULL ? "" : at + strlen(key);
+    at += strspn(at, " \t");
+    const char *const start = at;
+    *number = 0;
+    for (; *at >= '0' && *at <= '9' && *number <= UINT64_MAX / 16; at++) {
+        *number = *number * 10 + (uint64_t)(*at - '0');
+    }
+    return at != start;
 }
 
 uint64_t os_file_written_ns(const char *path)

@@ -24,6 +24,9 @@ int os_open_to_read(const char *path);
 size_t os_read_at(int fd, uint64_t offset, void *buffer, size_t bytes);
 size_t os_read_again(int fd, char *buffer, size_t bytes);
 
+/* The decimal number behind the first `key` in a text, and behind blanks. False: there is none, and *number is 0. */
+bool os_number_behind(const char *text, const char *key, uint64_t *number);
+
 /* Copies a file of the kernel's to a descriptor, and stops after a read that reaches `most` bytes. False when it could
  * not. */
 bool os_copy_file(const char *path, int fd, uint64_t most);

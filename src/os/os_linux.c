@@ -223,36 +223,21 @@ size_t os_address_space(void)
     return (size_t)2 << bit_highest(high);
 }
 
-/* The decimal number at the start of a text. */
-static size_t number_at(const char *text)
-{
-    size_t number = 0;
-    for (; *text >= '0' && *text <= '9'; text++) {
-        number = number * 10 + (size_t)(*text - '0');
-    }
-    return number;
-}
-
 size_t os_resident_bytes(void)
 {
     char line[FILE_LINE_BYTES];
+    uint64_t pages;
     (void)os_read_file("/proc/self/statm", line, sizeof line);
-    const char *const at = strchr(line, ' ');
-    return at == NULL ? 0 : number_at(at + 1) * os_page_bytes();
+    return os_number_behind(line, " ", &pages) ? pages * os_page_bytes() : 0;
 }
 
 /* Not of getrusage, whose figure a program inherits from the one that has started it. */
 noinline size_t os_peak_resident_bytes(void)
 {
-    static const char name[] = "\nVmHWM:";
     char status[1024];
+    uint64_t kib;
     (void)os_read_file("/proc/self/status", status, sizeof status);
-    const char *at = strstr(status, name);
-    at = at == NULL ? "" : at + sizeof name - 1;
-    while (*at == ' ' || *at == '\t') {
-        at++;
-    }
-    return number_at(at) << 10;
+    return os_number_behind(status, "\nVmHWM:", &kib) ? kib << 10 : 0;
 }
 
 bool os_pages_resident(size_t first, size_t count, unsigned char *bytes)
@@ -427,12 +412,13 @@ bool os_user_of(uint32_t process, uint32_t *user)
     static const char name[] = "\nUid:\t";
     char path[PROC_PATH_BYTES];
     char status[1024];
+    uint64_t number;
     proc_path(path, "/proc/", process, "/status");
     (void)os_read_file(path, status, sizeof status);
-    const char *at = strstr(status, name);
-    at = at == NULL ? NULL : strchr(at + sizeof name - 1, '\t');
-    *user = at == NULL ? 0 : (uint32_t)number_at(at + 1);
-    return at != NULL;
+    const char *const at = strstr(status, name);
+    const bool is_known = os_number_behind(at == NULL ? "" : at + sizeof name - 1, "\t", &number);
+    *user = (uint32_t)number;
+    return is_known;
 }
 
 /* A file's name has at most 255 bytes. */
