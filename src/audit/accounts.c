@@ -450,12 +450,7 @@ static struct accounts_gap add_up(struct accounts *accounts, struct resident *re
                                   .slots = (int64_t)not_below_zero(cached, tally.used_slot_bytes) };
 }
 
-struct accounts_gap accounts_take(struct accounts *accounts)
-{
-    return add_up(accounts, NULL);
-}
-
-void accounts_take_resident(struct accounts *accounts, enum resident_by by)
+struct accounts_gap accounts_take(struct accounts *accounts, enum resident_by by)
 {
     struct resident resident;
     /* Of pages longer than a unit, the bits of the engine do not tell enough. */
@@ -463,8 +458,10 @@ void accounts_take_resident(struct accounts *accounts, enum resident_by by)
     invariant(by <= RESIDENT_UNTOLD);
     resident.file = tells && by == RESIDENT_BY_FILE ? os_open_to_read("/proc/self/pagemap") : -1;
     resident.first = resident.count = 0;
-    (void)add_up(accounts, tells && (by == RESIDENT_BY_CALL || resident.file >= 0) ? &resident : NULL);
+    const bool asks = tells && (by == RESIDENT_BY_CALL || resident.file >= 0);
+    const struct accounts_gap gap = add_up(accounts, asks ? &resident : NULL);
     if (resident.file >= 0) {
         os_close(resident.file);
     }
+    return gap;
 }

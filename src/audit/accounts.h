@@ -51,15 +51,12 @@ struct accounts_gap {
     int64_t slots; /* cached slots beyond those that slabs have lent */
 };
 
-/* Fills in *accounts. Where two walks contradict each other, because something moved, no account is below 0. All pages
- * that were handed out count as touched. */
-struct accounts_gap accounts_take(struct accounts *accounts);
-
-/* The same for a report: pages that the program has not touched are told apart, where the kernel tells. It is asked by
- * reading a file, as sandboxes expect of programs, or for the keeper's answers, which no sandbox knows, by a call that
- * takes a tenth of the time. RESIDENT_UNTOLD: it is not asked. */
+/* Fills in *accounts. Where two walks contradict each other, because something moved, no account is below 0. Pages that
+ * the program has not touched are told apart, where the kernel tells. It is asked by reading a file, as sandboxes
+ * expect of programs, or for the keeper's answers, which no sandbox knows, by a call that takes a tenth of the time.
+ * RESIDENT_UNTOLD: it is not asked, and all pages that were handed out count as touched. */
 enum resident_by { RESIDENT_BY_FILE, RESIDENT_BY_CALL, RESIDENT_UNTOLD };
-void accounts_take_resident(struct accounts *accounts, enum resident_by by);
+struct accounts_gap accounts_take(struct accounts *accounts, enum resident_by by);
 
 /* The slots of a class that all heaps have. */
 void accounts_held(unsigned class, struct class_held *held);

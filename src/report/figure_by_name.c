@@ -53,7 +53,7 @@ static enum tslab_status account_get(const char *key, union figures *figures)
         return TSLAB_INVALID;
     }
     struct accounts accounts;
-    accounts_take_resident(&accounts, RESIDENT_BY_FILE);
+    (void)accounts_take(&accounts, RESIDENT_BY_FILE);
     figures->account = is_sum ? (struct account){ accounts.committed_bytes, accounts.untouched_bytes }
                               : *account_of(&accounts, number);
     return TSLAB_OK;

@@ -325,7 +325,7 @@ static bool write_scope(int fd, enum scope scope)
 {
     struct accounts accounts;
     invariant(fd >= 0 || scope == SCOPE_ALL);
-    accounts_take_resident(&accounts, helper_thread_is_apart() ? RESIDENT_BY_CALL : RESIDENT_BY_FILE);
+    (void)accounts_take(&accounts, helper_thread_is_apart() ? RESIDENT_BY_CALL : RESIDENT_BY_FILE);
     return json_report(fd, &accounts, scope, NULL);
 }
 
@@ -341,7 +341,7 @@ void report_near(int fd, const struct report_limit *limit)
     struct accounts accounts;
     invariant(fd >= 0 && limit->limit_bytes != 0);
     census_end_in(WALK_MS);
-    accounts_take_resident(&accounts, RESIDENT_UNTOLD);
+    (void)accounts_take(&accounts, RESIDENT_UNTOLD);
     census_end_in(WALK_MS);
     (void)json_report(fd, &accounts, SCOPE_FIGURES, limit);
     census_end_in(CENSUS_NO_END);

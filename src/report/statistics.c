@@ -158,7 +158,7 @@ void stats_process(struct process_figures *figures, const struct accounts *accou
 noinline void stats_process_get(struct process_figures *figures)
 {
     struct accounts accounts;
-    accounts_take_resident(&accounts, RESIDENT_BY_FILE);
+    (void)accounts_take(&accounts, RESIDENT_BY_FILE);
     stats_process(figures, &accounts);
 }
 

@@ -448,7 +448,7 @@ void verify_shared(void)
 void verify_accounts(void)
 {
     struct accounts accounts;
-    const struct accounts_gap gap = accounts_take(&accounts);
+    const struct accounts_gap gap = accounts_take(&accounts, RESIDENT_UNTOLD);
     uint64_t sum = 0;
     for (unsigned i = 0; i < ACCOUNTS; i++) {
         sum += account_of(&accounts, i)->bytes;

@@ -206,7 +206,7 @@ static void check_epochs(const struct tslab_stats *stats)
 /* The sum of all accounts. */
 static uint64_t take_accounts(struct accounts *accounts)
 {
-    (void)accounts_take(accounts);
+    (void)accounts_take(accounts, RESIDENT_UNTOLD);
     uint64_t sum = 0;
     for (const struct account *a = &accounts->live_slots; (const void *)a < (const void *)(accounts + 1); a++) {
         CHECK(a->untouched_bytes <= a->bytes);

@@ -19,7 +19,7 @@
 static struct accounts now(void)
 {
     struct accounts accounts;
-    const struct accounts_gap gap = accounts_take(&accounts);
+    const struct accounts_gap gap = accounts_take(&accounts, RESIDENT_UNTOLD);
     uint64_t sum = 0, untouched = 0;
     CHECK_SAY(gap.runs == 0, "%lld bytes of runs in use are in no account", (long long)gap.runs);
     CHECK_SAY(gap.slots == 0, "%lld bytes of cached slots are in no slab", (long long)gap.slots);

@@ -438,10 +438,10 @@ IN_A_CHILD(walks_have_a_time)
     begin();
     hold(50);
     census_end_in(0);
-    accounts_take_resident(&accounts, RESIDENT_UNTOLD);
+    (void)accounts_take(&accounts, RESIDENT_UNTOLD);
     CHECK(accounts.live_large.bytes == 0 && accounts.moving_runs.bytes >= 50 * MIB);
     census_end_in(CENSUS_NO_END);
-    accounts_take_resident(&accounts, RESIDENT_UNTOLD);
+    (void)accounts_take(&accounts, RESIDENT_UNTOLD);
     CHECK(accounts.live_large.bytes >= 50 * MIB && accounts.moving_runs.bytes == 0);
     end();
 }

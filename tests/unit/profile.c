@@ -471,7 +471,7 @@ IN_A_CHILD(records_are_used_again)
     struct accounts before, after;
     for (unsigned round = 0; round < 60; round++) {
         if (round == 5) {
-            (void)accounts_take(&before);
+            (void)accounts_take(&before, RESIDENT_UNTOLD);
         }
         for (unsigned i = 0; i < 3000; i++) {
             objects[i] = tslab_malloc(256);
@@ -480,7 +480,7 @@ IN_A_CHILD(records_are_used_again)
             tslab_free(objects[i]);
         }
     }
-    (void)accounts_take(&after);
+    (void)accounts_take(&after, RESIDENT_UNTOLD);
     CHECK(counter_get(&samples.lost) == 0);
     CHECK_SAY(after.epoch_records.bytes == before.epoch_records.bytes, "records grow from %llu bytes to %llu",
               (unsigned long long)before.epoch_records.bytes, (unsigned long long)after.epoch_records.bytes);

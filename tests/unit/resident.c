@@ -79,7 +79,7 @@ static void check_report(const char *when, size_t found)
 {
     enum { NEARLY = 64 << 10 };
     struct accounts accounts;
-    accounts_take_resident(&accounts, RESIDENT_BY_FILE);
+    (void)accounts_take(&accounts, RESIDENT_BY_FILE);
     const size_t told = accounts.committed_bytes - accounts.untouched_bytes;
     const size_t apart = told > found ? told - found : found - told;
     CHECK_SAY(apart <= found / 100 + NEARLY, "%s: a report says %zu KiB, and %zu KiB are resident", when, told >> 10,
@@ -91,7 +91,7 @@ static void check_report(const char *when, size_t found)
 static void check_resident(const char *when, int what)
 {
     struct accounts accounts;
-    (void)accounts_take(&accounts);
+    (void)accounts_take(&accounts, RESIDENT_UNTOLD);
     const uintptr_t tables = (uintptr_t)arena.units, units = arena.base, end = units + (arena.span_units << UNIT_SHIFT);
     const size_t in_units = resident_between(units, end);
     uint64_t metadata = 0;
