@@ -28,7 +28,8 @@ void ending_unlock_gate(struct thread *thread)
     survivors_say(&line);
 }
 
-void ending_count(struct thread *thread, const struct epoch *epoch)
+/* Counts in the thread's record that it has closed an epoch of a user. */
+static void count_close(struct thread *thread, const struct epoch *epoch)
 {
     invariant(epoch_word_state(load_plain(&epoch->word)) != EPOCH_OPEN);
     trace_epoch_close(epoch_value(epoch));
@@ -253,7 +254,7 @@ static void finish_with_holds(struct thread *thread, struct epoch *epoch, struct
                               struct tslab_epoch_report *report)
 {
     invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING);
-    ending_count(thread, epoch);
+    count_close(thread, epoch);
     store_plain(&epoch->reclaims, reclaims);
     for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
         hold_empty(thread, epoch, hold);
@@ -261,7 +262,7 @@ static void finish_with_holds(struct thread *thread, struct epoch *epoch, struct
     finish_epoch(thread, epoch, report);
 }
 
-int ending_mark_closed(struct epoch *epoch, uint64_t value, bool reclaims)
+int ending_mark_closed(struct thread *thread, struct epoch *epoch, uint64_t value, bool reclaims)
 {
     uint64_t word = load_seq_cst(&epoch->word);
     do {
@@ -274,10 +275,13 @@ int ending_mark_closed(struct epoch *epoch, uint64_t value, bool reclaims)
     } while (!cas_seq_cst(&epoch->word, &word, epoch_word_with(word, EPOCH_CLOSED)));
     /* No thread can finish the epoch before the closing thread drops its share. */
     store_plain(&epoch->reclaims, reclaims);
+    count_close(thread, epoch);
     return TSLAB_OK;
 }
 
-void ending_freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t value)
+/* The closing thread gets nothing more from the holds of the epoch that it has itself, and its plain malloc lands
+ * outside of the epoch. */
+static void freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
     if (thread->scope == NULL) {
         return;
@@ -297,10 +301,11 @@ void ending_freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t va
     ambient_set(thread);
 }
 
-int ending_complete(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
+int ending_complete(struct thread *thread, struct epoch *epoch, uint64_t value, struct tslab_epoch_report *report)
 {
     invariant(thread->gate.is_inside && epoch_word_state(load_plain(&epoch->word)) == EPOCH_CLOSED);
     invariant(epoch_word_held(load_plain(&epoch->word)) != 0);
+    freeze_holds(thread, epoch, value);
     const uint64_t n = hold_empty_idle(thread, epoch) + 1;
     if (epoch_word_held(load_plain(&epoch->word)) != n) {
         store_plain(&epoch->closed_ms, os_now_ms()); /* the close may take a while */
@@ -332,13 +337,8 @@ int ending_close_in_gate(struct thread *thread, uint64_t value, bool reclaims, s
         finish_with_holds(thread, epoch, all, reclaims, report);
         return TSLAB_OK;
     }
-    const int status = ending_mark_closed(epoch, value, reclaims);
-    if (status != TSLAB_OK) {
-        return status;
-    }
-    ending_count(thread, epoch);
-    ending_freeze_holds(thread, epoch, value);
-    return ending_complete(thread, epoch, report);
+    const int status = ending_mark_closed(thread, epoch, value, reclaims);
+    return status == TSLAB_OK ? ending_complete(thread, epoch, value, report) : status;
 }
 
 typedef int ending_verb(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);

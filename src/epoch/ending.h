@@ -36,17 +36,11 @@ int ending_close_in_gate(struct thread *thread, uint64_t value, bool reclaims, s
 void ending_begin_report(struct epoch *epoch, bool reclaims, struct tslab_epoch_report *report);
 
 /* Changes the word from OPEN to CLOSED. Returns TSLAB_STALE or TSLAB_CLOSED when another thread was first. */
-int ending_mark_closed(struct epoch *epoch, uint64_t value, bool reclaims);
+int ending_mark_closed(struct thread *thread, struct epoch *epoch, uint64_t value, bool reclaims);
 
-/* Counts in the thread's record that it has closed an epoch of a user. */
-void ending_count(struct thread *thread, const struct epoch *epoch);
-
-/* The closing thread gets nothing more from the holds of the epoch that it has itself, and its plain malloc lands
- * outside of the epoch. */
-void ending_freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t value);
-
-/* Empties the idle holds of an epoch that the caller has marked closed, and drops the caller's share. */
-int ending_complete(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report);
+/* Freezes the caller's own holds of an epoch that it has marked closed, empties the idle ones, and drops the caller's
+ * share. */
+int ending_complete(struct thread *thread, struct epoch *epoch, uint64_t value, struct tslab_epoch_report *report);
 
 /* The root epoch of the instance with this value. NULL: there is no such instance. No gate. */
 struct epoch *instance_root(uint64_t value);

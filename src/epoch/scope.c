@@ -383,11 +383,6 @@ uint64_t scope_value(const struct thread *thread)
     return thread->scope == NULL ? 0 : thread->scope->value;
 }
 
-bool scope_is_inside(const struct thread *thread, uint64_t value)
-{
-    return scope_inside(thread, value) != NULL;
-}
-
 uint32_t scope_count(const struct thread *thread)
 {
     uint32_t n = 0;
@@ -457,13 +452,11 @@ static int advance_inside(struct thread *thread, struct epoch *epoch, uint64_t v
     if (report != NULL) {
         ending_begin_report(epoch, reclaims, report);
     }
-    int status = ending_mark_closed(epoch, value, reclaims);
+    int status = ending_mark_closed(thread, epoch, value, reclaims);
     if (status == TSLAB_OK) {
-        ending_count(thread, epoch);
         /* The next epoch's scope replaces the innermost one. Further out, the thread may be inside of the old epoch. */
         scope_replace(thread, hold);
-        ending_freeze_holds(thread, epoch, value);
-        status = ending_complete(thread, epoch, report);
+        status = ending_complete(thread, epoch, value, report);
     }
     ending_unlock_gate(thread);
     if (status < 0) {

@@ -50,9 +50,6 @@ uint64_t scope_value(const struct thread *thread);
 /* The thread's hold of an epoch that it is inside of, at whatever depth. NULL: it is not inside of the epoch. */
 struct hold *scope_inside(const struct thread *thread, uint64_t value);
 
-/* Whether the thread is inside of the epoch. */
-bool scope_is_inside(const struct thread *thread, uint64_t value);
-
 /* How many scopes the thread is inside of. */
 uint32_t scope_count(const struct thread *thread);
 

@@ -89,7 +89,7 @@ int work_unit_begin(struct thread *thread, const char *label)
 void work_unit_advanced(struct thread *thread, uint64_t before, uint64_t value)
 {
     struct work_unit *work = &thread->work;
-    if (work->epoch == before && work->depth > 0 && scope_is_inside(thread, value)) {
+    if (work->epoch == before && work->depth > 0 && scope_inside(thread, value) != NULL) {
         work->epoch = value;
     }
 }
