@@ -443,15 +443,3 @@ size_t object_memory_usable(const void *p, struct object_memory *room)
     invariant(room->bytes > SEAL_BYTES);
     return GUARDED ? guard_sealed(p, room->bytes) : room->bytes;
 }
-
-/* uncounted: only the checked libraries call it */
-void object_memory_check_seal(const void *p)
-{
-    if (!GUARDED) {
-        return;
-    }
-    const struct object_memory room = object_memory_at(p);
-    if (room.bytes != 0) {
-        (void)guard_sealed(p, room.bytes);
-    }
-}

@@ -41,7 +41,8 @@ void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, b
 void *object_alloc_slow(size_t size);
 void object_free_slow(void *p);
 
-/* The bytes that the user of the object at p may touch. */
+/* The bytes that the user of the object at p may touch. In the checked library, ends the program when its seal is
+ * broken. */
 size_t object_usable(const void *p);
 
 /* The epoch that the object at p belongs to. If p is no object's, that of the process. */
@@ -62,8 +63,5 @@ struct object_memory object_memory_at(const void *p);
 /* The bytes that the user of the object at p may touch. *room receives its room. Ends the program when no object starts
  * at p. */
 size_t object_memory_usable(const void *p, struct object_memory *room);
-
-/* Ends the program when the seal of the object at p is broken (in the checked library). */
-void object_memory_check_seal(const void *p);
 
 #endif
