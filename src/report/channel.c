@@ -326,7 +326,8 @@ static bool make_file(void)
     return false;
 }
 
-void channel_look(void)
+/* Makes the file if the calling keeper has none yet, and answers what is asked. */
+static void channel_look(void)
 {
     static struct channel_head head;
     invariant(front_current->thread == NULL || !front_current->thread->gate.is_inside);

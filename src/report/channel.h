@@ -37,7 +37,4 @@ struct channel_head {
 /* Has the keeper answer from now on. */
 void channel_start(void);
 
-/* Makes the file if the calling keeper has none yet, and answers what is asked. */
-void channel_look(void);
-
 #endif
