@@ -320,7 +320,7 @@ int ending_complete(struct thread *thread, struct epoch *epoch, uint64_t value, 
     return TSLAB_PENDING;
 }
 
-int ending_close_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
+static int close_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct epoch *epoch = epoch_by_value(value);
     invariant(thread->gate.is_inside);
@@ -355,7 +355,7 @@ always_inline int end_by(ending_verb *verb, struct thread *thread, uint64_t valu
 
 int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
-    return end_by(ending_close_in_gate, thread, value, reclaims, report);
+    return end_by(close_in_gate, thread, value, reclaims, report);
 }
 
 /* Releases an epoch that drains: no thread is inside, and its survivors end now. */

@@ -26,9 +26,6 @@ void ending_help_in_gate(struct thread *thread, struct epoch *epoch);
  * reader of stderr may be slow, and may need a fork or a new thread before it reads on. */
 void ending_unlock_gate(struct thread *thread);
 
-/* The whole close, for a thread that is in the gate already. */
-int ending_close_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
-
 /* The steps of a close, for scope_advance. In the gate. */
 
 /* Starts a report. Until the epoch is finished, the survivors are all objects that are alive now, recycled_bytes is all

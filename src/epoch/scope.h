@@ -4,12 +4,6 @@
  * it. front_current then is the front of the hold's heap, or, while the hold fills chunks, the thread's scope_front.
  * The magazines of that one are always empty, and it names the hold, so that the fast path finds its chunk.
  *
- * An entering thread claims an idle hold and then looks at the epoch's word again. A closing thread changes the word
- * and then claims idle holds. So one of the two sees the other. A leaving thread makes its hold idle and then looks at
- * the word. When the word says CLOSED, it claims the idle holds as the closing thread would, and empties them. So every
- * thread that finds an idle hold of a closed epoch empties it, and the thread that brings the word's count to 0
- * finishes the epoch.
- *
  * A thread has at most one hold of an epoch as a scope. To enter once more only counts.
  *
  * Invariants: the holder of each scope's hold is the thread, and a reentry lies above the hold that it stands for.
