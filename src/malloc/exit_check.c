@@ -12,19 +12,15 @@
 /* Looks at the slots in a magazine: each starts where a slot starts, is in no bitmap, and is there once. */
 static noinline void check_magazine(unsigned class, void *const *places, unsigned slots)
 {
-    enum { SEEN = 2 * TRAY_MOST };
-    uint16_t seen[SEEN] = { 0 }; /* a hash table of the numbers of places */
     for (unsigned i = 1; i <= slots; i++) {
         if (!slot_starts(places[i], class)) {
             misuse("found at exit: a free of an interior pointer", places[i]);
         }
         const struct slot slot = slot_of(places[i], class);
         bool twice = (load_relaxed(&slot.slab->bitmap[slot.word]) & slot.mask) != 0;
-        unsigned at = (unsigned)(((uintptr_t)places[i] >> GRANULE_SHIFT) * 0x9e3779b97f4a7c15u >> 32) % SEEN;
-        for (; seen[at] != 0; at = (at + 1) % SEEN) {
-            twice |= places[seen[at]] == places[i];
+        for (unsigned before = 1; before < i; before++) {
+            twice |= places[before] == places[i];
         }
-        seen[at] = (uint16_t)i;
         if (twice) {
             misuse("found at exit: a double free of", places[i]);
         }
