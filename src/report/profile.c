@@ -262,14 +262,6 @@ struct kept profile_kept_by(const struct sample *sample)
 
 enum { FORM_VERSION = 1 };
 
-static void print_word(struct text *text, const char *word, uint64_t number)
-{
-    text_string(text, word);
-    text_string(text, " ");
-    text_number(text, number);
-    text_string(text, "\n");
-}
-
 static void print_numbers(struct text *text, const char *word, const uint64_t *numbers, unsigned count)
 {
     text_string(text, word);
@@ -277,6 +269,12 @@ static void print_numbers(struct text *text, const char *word, const uint64_t *n
         text_string(text, " ");
         text_number(text, numbers[i]);
     }
+}
+
+static void print_word(struct text *text, const char *word, uint64_t number)
+{
+    print_numbers(text, word, &number, 1);
+    text_string(text, "\n");
 }
 
 /* How many objects a weight is, rounded. */
@@ -403,8 +401,7 @@ static noinline void print_names(struct text *text, int fd)
         const uint32_t number = load_plain(&thread->number);
         char name[OS_NAME_BYTES];
         if (number != 0) {
-            const uint64_t numbers[] = { number };
-            print_numbers(text, "thread", numbers, 1);
+            print_numbers(text, "thread", &(uint64_t){ number }, 1);
             text_string(text, " ");
             text_foreign(text, os_thread_name(number, name));
             text_string(text, "\n");
