@@ -32,22 +32,15 @@ static size_t large_run_around(const void *p)
 static const struct run *run_around(const void *p, size_t *bytes)
 {
     const uint32_t tag = arena_tag(p);
-    *bytes = 0;
-    if (tag_class(tag) != CLASS_NONE) {
-        *bytes = class_geometry[tag_class(tag)].size - SEAL_BYTES;
-        return &arena.runs[arena.units[arena_unit(p)].first];
-    }
-    if (tag == TAG_CHUNK) {
-        const unsigned code = chunk_code(p);
-        *bytes = code == 0 ? 0 : size_code_bytes(code) - SEAL_BYTES;
-        return &arena.runs[arena.units[arena_unit(p)].first];
-    }
-    const size_t first = large_run_around(p);
-    if (first == 0) {
-        return NULL;
-    }
-    *bytes = arena.runs[first].large_bytes - SEAL_BYTES;
-    return &arena.runs[first];
+    const unsigned class = tag_class(tag);
+    const bool is_slab = class != CLASS_NONE, is_chunk = tag == TAG_CHUNK;
+    const size_t first = is_slab || is_chunk ? arena.units[arena_unit(p)].first : large_run_around(p);
+    const size_t room = is_slab      ? class_geometry[class].size
+                        : is_chunk   ? size_code_bytes(chunk_code(p))
+                        : first != 0 ? arena.runs[first].large_bytes
+                                     : 0;
+    *bytes = room == 0 ? 0 : room - SEAL_BYTES;
+    return first == 0 ? NULL : &arena.runs[first];
 }
 
 static void say_epoch(struct text *text, const struct epoch *epoch)
