@@ -1,4 +1,4 @@
-/* Objects in epochs beyond those of the fuzzer: all sizes, growth in place, a long life. */
+/* Objects in epochs beyond those of the fuzzer: all sizes, growth in place, a long life, frees by another thread. */
 #include "epoch.h"
 
 #include <stdint.h>
@@ -142,4 +142,69 @@ CASE(a_long_life_changes_nothing)
     leave(epoch);
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
     check_gone(epoch);
+}
+
+/* One thread allocates, another frees: what becomes empty is still found. */
+
+enum { HANDED = 2000 };
+static struct {
+    pthread_barrier_t barrier;
+    tslab_epoch epoch;
+    void *objects[2][HANDED];
+    size_t size, rounds;
+    bool inside; /* the freeing thread, too */
+} handed;
+
+static void *free_what_is_handed(void *unused)
+{
+    if (handed.inside) {
+        enter(handed.epoch);
+    }
+    for (size_t round = 0; round < handed.rounds; round++) {
+        pthread_barrier_wait(&handed.barrier);
+        for (size_t i = 0; i < HANDED; i++) {
+            tslab_free(handed.objects[round % 2][i]);
+        }
+    }
+    if (handed.inside) {
+        leave(handed.epoch);
+    }
+    return NULL;
+}
+
+CASE(other_threads_empty_an_open_epoch)
+{
+    static const size_t some[] = { 48, 64, 300, 4096, 20000 };
+    CHECK(pthread_barrier_init(&handed.barrier, NULL, 2) == 0);
+    for (size_t n = 0; n < 2 * COUNT_OF(some); n++) {
+        handed.epoch = opened();
+        handed.size = some[n / 2];
+        handed.inside = n % 2 == 1;
+        /* Up to 256 MiB pass through, and at most two batches live. */
+        const size_t most = (size_t)256 * MEGABYTE / (HANDED * handed.size);
+        handed.rounds = most < times(300) ? most : times(300);
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, free_what_is_handed, NULL) == 0);
+        enter(handed.epoch);
+        uint64_t most_memory = 0;
+        for (size_t round = 0; round < handed.rounds; round++) {
+            for (size_t i = 0; i < HANDED; i++) {
+                handed.objects[round % 2][i] = tslab_malloc(handed.size);
+                memset(handed.objects[round % 2][i], 1, handed.size);
+            }
+            const uint64_t memory = stats_of(handed.epoch).memory_bytes;
+            most_memory = memory > most_memory ? memory : most_memory;
+            pthread_barrier_wait(&handed.barrier);
+        }
+        CHECK(pthread_join(thread, NULL) == 0);
+        leave(handed.epoch);
+        CHECK(stats_of(handed.epoch).recycled_runs > 0);
+        /* The most live bytes, as many again on their way, and the bytes that caches may hold. */
+        const uint64_t limit = 4 * (uint64_t)HANDED * handed.size + 4 * MEGABYTE;
+        CHECK_SAY(most_memory <= limit, "%zu bytes each: %llu bytes were held, %llu would do", handed.size,
+                  (unsigned long long)most_memory, (unsigned long long)limit);
+        ALIVE(handed.epoch, 0);
+        STATUS(tslab_epoch_close(handed.epoch, 0, NULL), TSLAB_OK);
+        check_gone(handed.epoch);
+    }
 }
