@@ -106,74 +106,40 @@ static void strndup_born(const struct operation *operation)
 /* An operator that may throw is called only where nothing makes it: there is no C++ here that could catch. */
 static void cxx_born(unsigned which, size_t size, size_t alignment)
 {
+    static void *(*const plain[])(size_t) = { NAME(_Znwm), NAME(_Znam) };
+    static void *(*const aligned[])(size_t, size_t) = { NAME(_ZnwmSt11align_val_t), NAME(_ZnamSt11align_val_t) };
+    static void *(*const quiet[])(size_t, const void *) = { NAME(_ZnwmRKSt9nothrow_t), NAME(_ZnamRKSt9nothrow_t) };
+    static void *(*const quiet_aligned[])(size_t, size_t, const void *) = { NAME(_ZnwmSt11align_val_tRKSt9nothrow_t),
+                                                                            NAME(_ZnamSt11align_val_tRKSt9nothrow_t) };
     static const char nothrow;
-    const size_t least = 1;
-    switch (which % (world.may_refuse ? 4 : 8)) {
-    case 0:
-        plain_born(NAME(_ZnwmRKSt9nothrow_t)(size, &nothrow), size, least);
-        break;
-    case 1:
-        plain_born(NAME(_ZnamRKSt9nothrow_t)(size, &nothrow), size, least);
-        break;
-    case 2:
-        plain_born(NAME(_ZnwmSt11align_val_tRKSt9nothrow_t)(size, alignment, &nothrow), size, alignment);
-        break;
-    case 3:
-        plain_born(NAME(_ZnamSt11align_val_tRKSt9nothrow_t)(size, alignment, &nothrow), size, alignment);
-        break;
-    case 4:
-        plain_born(NAME(_Znwm)(size), size, least);
-        break;
-    case 5:
-        plain_born(NAME(_Znam)(size), size, least);
-        break;
-    case 6:
-        plain_born(NAME(_ZnwmSt11align_val_t)(size, alignment), size, alignment);
-        break;
-    default:
-        plain_born(NAME(_ZnamSt11align_val_t)(size, alignment), size, alignment);
-    }
+    const unsigned form = which % (world.may_refuse ? 4 : 8) / 2, of_array = which % 2;
+    plain_born(form == 0   ? quiet[of_array](size, &nothrow)
+               : form == 1 ? quiet_aligned[of_array](size, alignment, &nothrow)
+               : form == 2 ? plain[of_array](size)
+                           : aligned[of_array](size, alignment),
+               size, form % 2 == 0 ? 1 : alignment);
 }
 
 static void cxx_free(unsigned which, void *p, size_t size, size_t alignment)
 {
+    static void (*const plain[])(void *) = { NAME(_ZdlPv), NAME(_ZdaPv) };
+    static void (*const of_one[])(void *, size_t) = { NAME(_ZdlPvm), NAME(_ZdaPvm), NAME(_ZdlPvSt11align_val_t),
+                                                      NAME(_ZdaPvSt11align_val_t) };
+    static void (*const of_both[])(void *, size_t, size_t) = { NAME(_ZdlPvmSt11align_val_t),
+                                                               NAME(_ZdaPvmSt11align_val_t) };
     static const char nothrow;
-    switch (which % 12) {
-    case 0:
-        NAME(_ZdlPv)(p);
-        break;
-    case 1:
-        NAME(_ZdaPv)(p);
-        break;
-    case 2:
-        NAME(_ZdlPvm)(p, size);
-        break;
-    case 3:
-        NAME(_ZdaPvm)(p, size);
-        break;
-    case 4:
-        NAME(_ZdlPvRKSt9nothrow_t)(p, &nothrow);
-        break;
-    case 5:
-        NAME(_ZdaPvRKSt9nothrow_t)(p, &nothrow);
-        break;
-    case 6:
-        NAME(_ZdlPvSt11align_val_t)(p, alignment);
-        break;
-    case 7:
-        NAME(_ZdaPvSt11align_val_t)(p, alignment);
-        break;
-    case 8:
-        NAME(_ZdlPvmSt11align_val_t)(p, size, alignment);
-        break;
-    case 9:
-        NAME(_ZdaPvmSt11align_val_t)(p, size, alignment);
-        break;
-    case 10:
-        NAME(_ZdlPvSt11align_val_tRKSt9nothrow_t)(p, alignment, &nothrow);
-        break;
-    default:
-        NAME(_ZdaPvSt11align_val_tRKSt9nothrow_t)(p, alignment, &nothrow);
+    which %= 12;
+    if (which < 2) {
+        plain[which](p);
+    } else if (which < 6) {
+        of_one[which - 2](p, which < 4 ? size : alignment);
+    } else if (which < 8) {
+        of_both[which - 6](p, size, alignment);
+    } else if (which < 10) {
+        (which == 8 ? NAME(_ZdlPvRKSt9nothrow_t) : NAME(_ZdaPvRKSt9nothrow_t))(p, &nothrow);
+    } else {
+        (which == 10 ? NAME(_ZdlPvSt11align_val_tRKSt9nothrow_t)
+                     : NAME(_ZdaPvSt11align_val_tRKSt9nothrow_t))(p, alignment, &nothrow);
     }
 }
 
