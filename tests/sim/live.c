@@ -158,6 +158,17 @@ static bool anyone_allocates(void)
     return allocates;
 }
 
+/* Whether the objects of an epoch may be gone, and their records not yet: the first step of its end took them. */
+static bool anyone_releases(void)
+{
+    bool releases = false;
+    for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
+        const struct epoch *const epoch = epochs_record(id);
+        releases |= epoch != NULL && epochs_state(epoch) == EPOCH_FINISHING;
+    }
+    return releases;
+}
+
 /* The operation that made a sample; 0: it is not known. In the gate, or alone. */
 static uintptr_t serial_of(const struct sample *sample)
 {
@@ -185,7 +196,7 @@ static void look_at_samples(void)
     const unsigned count = world.object_places;
     const unsigned births = ledger()->births;
     memcpy(before, world.objects, sizeof before);
-    bool is_calm = !anyone_allocates();
+    bool is_calm = !anyone_allocates() && !anyone_releases();
     if (!samples_were_on()) {
         return;
     }
