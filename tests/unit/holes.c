@@ -234,10 +234,12 @@ static const struct freeing freeings[] = {
     { BY_REQUESTS, 1000 }, { AT_RANDOM, UINT32_MAX }, { BY_REQUESTS, 100 }, { BY_REQUESTS, UINT32_MAX },
 };
 
-/* When the last free has been done, with nobody else to come by, little more is there than what survivors lie on. */
+/* When the last free has been done, with nobody else to come by, little more is there than what survivors lie on.
+ * Each slot that the thread caches keeps a page, which are most of them where they are longer than usual. */
 IN_CHILDREN(frees_pay_in_every_order, freeings)
 {
     const struct freeing *const freeing = argument;
+    option_values[OPTION_MAGAZINES] = os_page_bytes() <= 4096;
     uint64_t random = 1;
     make_order(freeing->freed, &random);
     for (uint32_t i = 0; i < MANY; i++) {
