@@ -231,7 +231,6 @@ void scopes_advance()
     CHECK(gone(epoch));
 }
 
-// A task that moves from thread to thread with its epoch.
 // Runs a body in a child, and returns what it says on stderr when it ends by abort.
 template <class Body> std::string last_words(Body body)
 {
