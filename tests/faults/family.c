@@ -2,7 +2,7 @@
 /* Every call of libc by which the library asks the system for something fails in turn, with every errno that it may
  * fail with, once or from then on: each in a process of its own on the drop-in, from its very start. A refusal is
  * ENOMEM and leaves all as it was. Nothing ends the process. As soon as the calls succeed again, all is served, and as
- * much is alive and mapped in the end as in a process that never saw a fault.
+ * much is alive and resident in the end as in a process that never saw a fault.
  *
  *   family INTERPOSER [long]     runs all plans; "long" tries every call, not some of many
  *   family --work                is the process of one plan: FAULTS (interpose.c) */
@@ -112,7 +112,7 @@ static int process(void)
     char line[256];
     const int length = snprintf(
         line, sizeof line, "%zu objects of %zu bytes, %zu large, %zu epochs, %zu threads\n%zu KiB\n",
-        stats.live_objects, stats.live_bytes, stats.large_bytes, stats.epochs_open, stats.threads, mapped_kib());
+        stats.live_objects, stats.live_bytes, stats.large_bytes, stats.epochs_open, stats.threads, resident_kib());
     CHECK(write(STDOUT_FILENO, line, (size_t)length) == length);
     return came ? 0 : NEVER_CAME;
 }
@@ -162,21 +162,19 @@ static bool is_alive_as(const struct result *a, const struct result *b)
     return a->said[length] == '\n' && strcspn(b->said, "\n") == length && memcmp(a->said, b->said, length) == 0;
 }
 
-/* As much is alive as without a fault; and at most a little more is mapped. Runs whose addresses are gone cannot come
- * back while mprotect fails, so the arena grows, and a run has to be longer to lose its addresses (a 64th of the arena,
- * reclaim.c). */
+/* As much is alive as without a fault, and at most a little more is resident. */
 static void compare(const char *plan, const struct result *found, const struct result *wanted)
 {
-    enum { SLACK_KIB = 192 * 1024 };
-    const char *const mapped = strchr(found->said, '\n');
-    const char *const mapped_wanted = strchr(wanted->said, '\n');
-    const bool same = mapped != NULL && (is_alive_as(found, wanted) || is_alive_as(found, &without_keeper));
+    enum { SLACK_KIB = 16 * 1024 };
+    const char *const resident = strchr(found->said, '\n');
+    const char *const resident_wanted = strchr(wanted->said, '\n');
+    const bool same = resident != NULL && (is_alive_as(found, wanted) || is_alive_as(found, &without_keeper));
     const bool ended =
         WIFEXITED(found->status) && (WEXITSTATUS(found->status) == 0 || WEXITSTATUS(found->status) == NEVER_CAME);
     CHECK_SAY(ended && same, "%s: status %#x, \"%s\", not \"%s\"", plan, (unsigned)found->status, found->said,
               wanted->said);
-    const size_t kib = strtoul(mapped + 1, NULL, 10), kib_wanted = strtoul(mapped_wanted + 1, NULL, 10);
-    CHECK_SAY(kib < kib_wanted + SLACK_KIB, "%s: %zu KiB are mapped, not %zu", plan, kib, kib_wanted);
+    const size_t kib = strtoul(resident + 1, NULL, 10), kib_wanted = strtoul(resident_wanted + 1, NULL, 10);
+    CHECK_SAY(kib < kib_wanted + SLACK_KIB, "%s: %zu KiB are resident, not %zu", plan, kib, kib_wanted);
 }
 
 /* The errors of a call. The first of a call is tried more thoroughly than the others. */

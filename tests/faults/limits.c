@@ -212,21 +212,6 @@ static void room(void)
     (void)limit_set(RLIMIT_AS, lifted);
 }
 
-/* Memory that was given back counts for no limit any more. */
-static void given_back(void)
-{
-    enum { BYTES = 1 << 30 };
-    free(malloc(1000));
-    const size_t data_kib = kib_of("/proc/self/status", "\nVmData:"), size_kib = mapped_kib();
-    void *const p = malloc(BYTES);
-    CHECK(p != NULL && kib_of("/proc/self/status", "\nVmData:") >= BYTES / KIB);
-    free(p);
-    (void)tslab_trim();
-    CHECK_SAY(kib_of("/proc/self/status", "\nVmData:") < data_kib + 16 * KIB, "VmData was %zu KiB, and is %zu",
-              data_kib, kib_of("/proc/self/status", "\nVmData:"));
-    CHECK_SAY(mapped_kib() < size_kib + BYTES / KIB / 8, "VmSize was %zu KiB, and is %zu", size_kib, mapped_kib());
-}
-
 /* Under a limit on addresses, a longer block takes the place of a shorter one that was given back. */
 static void grown_again(void)
 {
@@ -375,7 +360,6 @@ static const struct {
     { "processes", processes },
     { "stack", stack },
     { "room", room },
-    { "given-back", given_back },
     { "grown-again", grown_again },
     { "absurd", absurd },
     { "lock-current", lock_current },
