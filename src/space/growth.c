@@ -18,13 +18,6 @@ void growth_unlock(void)
     lock_release(&growing);
 }
 
-/* Whether a thread grows. Under the depot's lock. */
-static bool growth_is_under_way(void)
-{
-    invariant(lock_is_held(&depot.lock));
-    return lock_is_held(&growing);
-}
-
 /* The clean run that ends before a unit; 0: there is none. */
 static uint32_t clean_before(uint32_t end)
 {
@@ -53,7 +46,7 @@ static uint32_t run_that_serves(const struct growth *growth, uint32_t run)
 
 bool growth_step(struct growth *growth, uint32_t *run)
 {
-    invariant(growth_is_under_way());
+    invariant(lock_is_held(&growing) && lock_is_held(&depot.lock));
     const uint32_t end = (uint32_t)load_plain(&arena.committed_units);
     const uint32_t tail = growth->tail_failed ? 0 : clean_before(end);
     const uint32_t grown = extend(growth->n, growth->align, tail == 0 ? 0 : arena.runs[tail].units);
@@ -83,7 +76,7 @@ bool growth_could_serve(uint32_t behind, uint32_t more)
 void growth_behind(uint32_t behind, uint32_t more)
 {
     uint32_t units;
-    invariant(growth_is_under_way() && more != 0);
+    invariant(lock_is_held(&growing) && lock_is_held(&depot.lock) && more != 0);
     if (ends_behind(behind, more, &units)) {
         (void)extend(more, 1, units);
     }
