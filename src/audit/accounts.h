@@ -51,10 +51,10 @@ struct accounts_gap {
     int64_t slots; /* cached slots beyond those that slabs have lent */
 };
 
-/* Fills in *accounts. Where two walks contradict each other, because something moved, no account is below 0. Pages that
- * the program has not touched are told apart, where the kernel tells. It is asked by reading a file, as sandboxes
- * expect of programs, or for the keeper's answers, which no sandbox knows, by a call that takes a tenth of the time.
- * RESIDENT_UNTOLD: it is not asked, and all pages that were handed out count as touched. */
+/* Fills in *accounts. Where two walks contradict each other, because something moved, no account is below 0. The kernel
+ * is asked which pages the program has touched: by a file, as sandboxes expect of programs, or, for what the keeper
+ * answers, by a call that takes a tenth of the time and that sandboxes do not know. RESIDENT_UNTOLD: it is not asked,
+ * and all pages that were handed out count as touched. */
 enum resident_by { RESIDENT_BY_FILE, RESIDENT_BY_CALL, RESIDENT_UNTOLD };
 struct accounts_gap accounts_take(struct accounts *accounts, enum resident_by by);
 

@@ -326,7 +326,7 @@ static bool make_file(void)
     return false;
 }
 
-/* Makes the file if the calling keeper has none yet, and answers what is asked. */
+/* Answers a request of another process. The keeper that calls gets its file here, if it has none yet. */
 static void channel_look(void)
 {
     static struct channel_head head;

@@ -1,4 +1,4 @@
-/* Growth: memory for the depot that it has not. The arena grows.
+/* Growth: the arena gets longer when no empty run of the depot serves.
  *
  * One thread at a time grows, under the lock of growth. It lets go of the depot's lock while the system maps. So nobody
  * waits for a mapping but those who need one: a free, and a malloc that an empty run serves, go on beside it.
