@@ -3,7 +3,7 @@
 
 stdenv.mkDerivation {
   pname = "tslab";
-  version = "0.3.0";
+  version = "0.4.0";
   src = lib.cleanSource ../.;
   nativeBuildInputs = [ cmake python3 ];
   meta = {

@@ -45,8 +45,8 @@
  * and write its call stack below the line. The release libraries see it where that costs nothing (SECURITY.md). A
  * handler of SIGABRT may allocate and fork. It must not go on with the program.
  *
- * Versions. Before 1.0 every minor version may change the interface, and has a soname of its own (libtslab.so.0.3,
- * symbol version TSLAB_0.3). A patch version changes neither functions nor structs. From 1.0 on the same holds for
+ * Versions. Before 1.0 every minor version may change the interface, and has a soname of its own (libtslab.so.0.4,
+ * symbol version TSLAB_0.4). A patch version changes neither functions nor structs. From 1.0 on the same holds for
  * major versions.
  *
  * Values of different kinds cannot be confused. Statuses are small numbers. Flags for closing use the bits 0xff00,
@@ -59,7 +59,7 @@
 
 /* The version of this header. The build reads the version from here. */
 #define TSLAB_VERSION_MAJOR 0
-#define TSLAB_VERSION_MINOR 3
+#define TSLAB_VERSION_MINOR 4
 #define TSLAB_VERSION_PATCH 0
 
 #ifdef __cplusplus

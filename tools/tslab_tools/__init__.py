@@ -13,4 +13,4 @@ commands           one file for each sub-command
 cli                from words to a sub-command
 """
 
-VERSION = "0.3.0"
+VERSION = "0.4.0"

@@ -2,7 +2,7 @@
 
 import ctypes
 
-VERSION = "0.3.0"
+VERSION = "0.4.0"
 
 
 class Name(ctypes.Structure):
