@@ -25,7 +25,7 @@ PROFILERS = (
 )
 THREADS = (1, 2, 4, 8, 16)
 ORDER = ("matrix", "demo", "epochs", "requests", "fleetbench", "littered", "profile", "rss", "boundaries", "latency",
-         "patterns")  # fmt: skip
+         "neighbours", "patterns")  # fmt: skip
 FLEETBENCH = "fleetbench"  # its pieces want the files
 BOTH = f"{OURS},{OURS}@magazines=0"
 
@@ -110,6 +110,7 @@ def comparisons() -> tuple[Step, ...]:
     sides = ("--allocators", f"{ALL[1]},{OURS}@magazines=0")
     return (
         Step("matrix", _each("bench", [*catalogue.SETS["standard"], *PROGRAMS], (*ALL, *LONG))),
+        Step("neighbours", _each("bench", catalogue.SETS["neighbours"], (*ALL, *LONG))),
         Step("patterns", tuple(patterns)),
         Step("latency", _each("latency", timed, (*sides, *LONG)) + _each("latency", SERVERS, (*debian, *LONG))),
         Step("epochs", tuple(Piece(group, ("epochs", "--groups", group, *LONG)) for group in ways.GROUPS)),

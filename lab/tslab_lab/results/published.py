@@ -13,7 +13,7 @@ FOLDER = quoted.ROOT / "docs/results"
 # Changes of the engine (commits to src and include) since a page was measured, at most.
 CHANGES = {
     "matrix": 60, "patterns": 60, "latency": 60, "epochs": 60, "requests": 60, "rss": 60, "boundaries": 60, "demo": 60,
-    "fleetbench": 60, "littered": 60, "profile": 60, "checked": 120, "soak": 120, "rust": 120,
+    "neighbours": 60, "fleetbench": 60, "littered": 60, "profile": 60, "checked": 120, "soak": 120, "rust": 120,
 }  # fmt: skip
 BEFORE = "**Of an earlier engine.**"  # how the words begin by which a page says that it is older
 

@@ -2,14 +2,11 @@
 // nothing: what a thread weighs is reported, and how much of it is there before the first object. An operation is one
 // object.
 
-#include "pattern.h"
-
-#include <limits.h>
+#include "many.h"
 
 enum {
     IDLE_MOST = 4000,
     SIZES = 25, // from 16 to 1,024 bytes, four to each doubling
-    STACK_BYTES = 256 << 10,
 };
 
 #define PARAMETERS(X) X(threads, 1, IDLE_MOST) X(each, 1, 1000)
@@ -19,12 +16,6 @@ static actor *actors;
 static void ***tables;
 static pthread_barrier_t everybody;
 
-static uint32_t size_of(unsigned i)
-{
-    uint32_t base = UINT32_C(16) << i / 4;
-    return base + base / 4 * (i % 4);
-}
-
 static void *work(void *argument)
 {
     actor *a = argument;
@@ -32,7 +23,7 @@ static void *work(void *argument)
     pthread_barrier_wait(&everybody); // all have started, and are weighed
     gate_wait(&everybody);            // the clock starts
     for (uint32_t i = 0; i < SIZES * each; i++) {
-        own[i] = object_make(a, size_of(i % SIZES));
+        own[i] = object_make(a, many_size(i % SIZES));
     }
     for (uint32_t i = 0; i < SIZES * each; i += 2) {
         object_drop(a, own[i]);
@@ -43,19 +34,6 @@ static void *work(void *argument)
         object_drop(a, own[i]);
     }
     return NULL;
-}
-
-static void start_all(void)
-{
-    pthread_attr_t small;
-    pthread_attr_init(&small);
-    pthread_attr_setstacksize(&small, STACK_BYTES);
-    for (unsigned i = 0; i < threads; i++) {
-        if (pthread_create(&actors[i].thread, &small, work, &actors[i]) != 0) {
-            fail("cannot start so many threads");
-        }
-    }
-    pthread_attr_destroy(&small);
 }
 
 int main(int count, char **words)
@@ -71,7 +49,7 @@ int main(int count, char **words)
     }
     base_measure();
     long before_kib = rss_kib();
-    start_all();
+    many_start(actors, threads, work);
     pthread_barrier_wait(&everybody);
     long started_kib = rss_kib();
     double start = gate_begin(&everybody);
