@@ -80,6 +80,7 @@ class Findings(unittest.TestCase):
             threads={"glibc": rates(1, 1, 1), "tslab": rates(1, 1, 1)},
         )
         gained, paid, not_for = findings.verdict(found)
+        self.assertEqual(findings.level_with(findings.main_figure(found, "redis")), "tslab level with jemalloc")
         for words in (
             "redis 2 s after FLUSHALL 30.0 MiB, not 100",
             "50.0 MiB, not 500 (5.00 with an epoch for each request)",

@@ -163,12 +163,12 @@ def report(found: Results) -> Report:
         body += [f"## {title}", words, table.markdown()]
         lines = series.of(found.series, case)
         figure = findings.main_figure(found, case)
+        short, _, long = facts["title"].partition(": ")
+        level = f" ({even})" if (even := findings.level_with(figure)) else ""
         if lines:
-            panels[facts["title"].partition(":")[0]] = {
-                name: runs[-1:] for name, runs in lines.items()
-            }  # of the last round
+            panels[short + level] = {name: runs[-1:] for name, runs in lines.items()}  # of the last round
         elif figure:
-            panels[facts["title"].partition(": ")[2]] = figure.scaled, figure.kind.unit
+            panels[long + level] = figure.scaled, figure.kind.unit
     told = "RSS over time and speed of the allocators in each scene"
     return Report(
         title="`make demo`",

@@ -82,7 +82,7 @@ class Redis(Scene):
 
 
 class Survivors(Scene):
-    name, title = "survivors", "Survivors: 500 MiB of requests end, 1 MiB of their objects lives"
+    name, title = "survivors", "It rests: one thread sleeps after 500 MiB of requests, of which 1 MiB lives"
     mib = 600
 
     def names(self, libraries: dict[str, Library]) -> list[str]:

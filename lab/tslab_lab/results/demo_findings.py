@@ -134,6 +134,12 @@ def main_figure(found: Results, scene: str) -> Figure | None:
     return next((one for one in figures(found) if one.kind.scene == scene and one.kind.main), None)
 
 
+def level_with(figure: Figure | None) -> str:
+    """Of whom ours is neither ahead nor behind in what a scene is about."""
+    names = [name for name in figure.order if name != OURS and figure.judged(OURS, name) == LEVEL] if figure else []
+    return f"{OURS} {AGAINST[LEVEL]} {listed(names)}" if names else ""
+
+
 def ended(found: Results, scene: str) -> dict[str, set[int]]:
     """By allocator the rounds in which it did not live to the end."""
     ends: dict[str, set[int]] = {}
@@ -156,7 +162,7 @@ def sentence(found: Results, scene: str) -> str:
     count = max((run["round"] for run in found.runs if run["case"] == scene), default=0)
     if figure:
         each = ", ".join(f"{name} {figure.text(name)}" for name in figure.order)
-        parts.append(f"{_capital(figure.kind.name)}: {each} {figure.kind.unit}")
+        parts.append(f"{figure.kind.name[:1].upper()}{figure.kind.name[1:]}: {each} {figure.kind.unit}")
     names = [name for name in found.header["allocators"] if name in ends]
     always = [name for name in names if len(ends[name]) == count]
     parts += [_ended(always)] if always else []
@@ -168,10 +174,6 @@ def sentence(found: Results, scene: str) -> str:
 
 def _ended(names: Sequence[str]) -> str:
     return f"{listed(names)} {'were' if names[1:] else 'was'} ended"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _against(figure: Figure) -> str:
