@@ -121,26 +121,30 @@ static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_
     return resized;
 }
 
+static void *alloc_in_epoch(struct thread *thread, const struct epoch *epoch, size_t room, int *status)
+{
+    bool zero;
+    if (epoch != &epoch_process) {
+        return epoch_alloc_in(thread, epoch_value(epoch), room, 1, &zero, status);
+    }
+    return room <= SMALL_MAX ? object_alloc_slot(thread, class_of_size(room))
+                             : object_alloc_large(thread, room, 1, &zero);
+}
+
 /* Allocates in the epoch of the object at p while that is open, else where plain malloc lands. */
 static void *alloc_beside(struct thread *thread, const void *p, size_t size)
 {
     const struct epoch *epoch = object_epoch(p);
     const struct hold *hold = ambient_hold(thread);
     invariant(epoch != NULL && (hold == NULL || load_plain(&hold->holder) == thread));
-    if (epoch == (hold == NULL ? &epoch_process : hold->epoch)) {
+    if (epoch == (hold == NULL ? &epoch_process : hold->epoch) || (epoch != &epoch_process && !epoch_is_open(epoch))) {
         return fast_alloc(size);
     }
-    bool zero;
     int status = TSLAB_OK;
     const size_t room = guard_room(size);
-    void *moved;
-    if (epoch == &epoch_process) {
-        moved = room <= SMALL_MAX ? object_alloc_slot(thread, class_of_size(room))
-                                  : object_alloc_large(thread, room, 1, &zero);
-    } else if (epoch_is_open(epoch)) {
-        moved = epoch_alloc_in(thread, epoch_value(epoch), room, 1, &zero, &status);
-    } else {
-        return fast_alloc(size);
+    void *moved = alloc_in_epoch(thread, epoch, room, &status);
+    if (unlikely(moved == NULL) && status != TSLAB_CLOSED && object_make_room(thread)) {
+        moved = alloc_in_epoch(thread, epoch, room, &status);
     }
     if (moved == NULL && status == TSLAB_CLOSED) {
         return fast_alloc(size);

@@ -98,6 +98,18 @@ static void sweep_at_limit(void)
     store_relaxed(&swept_out, out);
 }
 
+bool object_make_room(struct thread *thread)
+{
+    if (load_plain(&limits.hard_units) == SIZE_MAX) {
+        return false;
+    }
+    gate_lock(&thread->gate);
+    give_back_caches(thread);
+    sweep_at_limit();
+    ending_unlock_gate(thread);
+    return true;
+}
+
 static void *alloc_ambient(struct thread *thread, struct hold *hold, size_t size, size_t alignment, unsigned class,
                            bool *zero)
 {
@@ -123,11 +135,7 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
     }
     struct hold *hold = ambient_hold(thread);
     void *p = alloc_ambient(thread, hold, size, alignment, class, zero);
-    if (unlikely(p == NULL) && load_plain(&limits.hard_units) != SIZE_MAX) {
-        gate_lock(&thread->gate);
-        give_back_caches(thread);
-        sweep_at_limit();
-        ending_unlock_gate(thread);
+    if (unlikely(p == NULL) && object_make_room(thread)) {
         p = alloc_ambient(thread, hold, size, alignment, class, zero);
         if (p != NULL) {
             limit_forget_refusal(); /* recycled memory may have served without asking a limit again */

@@ -33,6 +33,10 @@ always_inline void *object_begin(void *p, size_t size)
  * returned. */
 void *object_alloc_ambient(size_t size, size_t alignment, unsigned class, bool *zero);
 
+/* After an allocation failed: where the program has a hard limit, gives back all that counts there and is free. Returns
+ * whether to try again. */
+bool object_make_room(struct thread *thread);
+
 /* Allocate outside of epochs, from the heap of the thread's record: a slot of the class, or a large block. */
 void *object_alloc_slot(struct thread *thread, unsigned class);
 void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, bool *zero);

@@ -113,6 +113,42 @@ IN_A_CHILD(what_resting_threads_keep_goes_back)
     threads_end(threads, RESTING_THREADS);
 }
 
+/* Objects by the name of their epoch, and such as grow in it, are served where plain malloc is. */
+IN_A_CHILD(what_is_free_serves_by_name)
+{
+    enum { SMALL = 200, FIVE_KB = 5000, NAMED = 50 };
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    size_t count = 0;
+    struct chain {
+        struct chain *next;
+    } *kept = NULL;
+    void *grows = tslab_epoch_malloc(epoch, SMALL);
+    CHECK(grows != NULL);
+    set_limits(HARD_MIB, 0);
+    for (struct chain *one; (one = tslab_malloc(SMALL)) != NULL; count++) {
+        one->next = kept;
+        kept = one;
+    }
+    const uint64_t refusals = counter_get(&limits.refusals);
+    /* Of eighty objects in a row the first forty go, so that whole pages inside slabs are free. */
+    struct chain **last = &kept;
+    for (size_t i = 0; i < count; i++) {
+        struct chain *const one = *last;
+        if (i % 80 < 40) {
+            *last = one->next;
+            tslab_free(one);
+        } else {
+            last = &one->next;
+        }
+    }
+    for (size_t i = 0; i < NAMED; i++) {
+        CHECK_SAY(tslab_epoch_malloc(epoch, FIVE_KB) != NULL, "after %zu", i);
+    }
+    CHECK((grows = tslab_realloc(grows, 100 * FIVE_KB)) != NULL);
+    CHECK(counter_get(&limits.refusals) == refusals);
+    CHECK(tslab_epoch_close(epoch, TSLAB_CLOSE_RELEASE, NULL) == TSLAB_OK);
+}
+
 IN_A_CHILD(refusals_are_quick)
 {
     inject_nothing();
