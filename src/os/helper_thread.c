@@ -162,6 +162,11 @@ bool helper_thread_is_apart(void)
     return is_apart;
 }
 
+bool helper_thread_may_ask(void)
+{
+    return is_apart && at_start.filter == 0;
+}
+
 static bool is_running(uint32_t thread)
 {
     unsigned char processors[sizeof at_start.processors];

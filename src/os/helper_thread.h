@@ -40,6 +40,10 @@ bool helper_thread_may_open(void);
 /* Whether the calling thread has a table of descriptors of its own. */
 bool helper_thread_is_apart(void);
 
+/* Whether, in addition, the process had no filter at the start, so that the thread may make calls that filters seldom
+ * know: systemd's @system-service has no mincore. */
+bool helper_thread_may_ask(void);
+
 /* Waits until the thread with this number (os_thread_id), which was joined, is gone. Asks in a way in which libc's own
  * malloc asks for the number of processors, so that a filter should have nothing against it. */
 void helper_thread_wait(uint32_t thread);

@@ -325,7 +325,7 @@ static bool write_scope(int fd, enum scope scope)
 {
     struct accounts accounts;
     invariant(fd >= 0 || scope == SCOPE_ALL);
-    (void)accounts_take(&accounts, helper_thread_is_apart() ? RESIDENT_BY_CALL : RESIDENT_BY_FILE);
+    (void)accounts_take(&accounts, helper_thread_may_ask() ? RESIDENT_BY_CALL : RESIDENT_BY_FILE);
     return json_report(fd, &accounts, scope, NULL);
 }
 

@@ -73,11 +73,11 @@ int main(void)
     }
 }
 """
-# Has the kernel refuse a system call from now on, and becomes the words.
+# Has the kernel refuse a system call from now on, or end who makes it (error 0), and becomes the words.
 REFUSES = """
 import ctypes, os, struct, sys
 number, error = map(int, sys.argv[1:3])
-rules = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | error), (0x06, 0, 0, 0x7FFF0000)]
+rules = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | error if error else 0x80000000), (0x06, 0, 0, 0x7FFF0000)]
 program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *rule) for rule in rules))
 libc = ctypes.CDLL(None)
 libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
@@ -86,6 +86,7 @@ if libc.prctl(22, 2, struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(progra
 os.execvp(sys.argv[3], sys.argv[3:])
 """
 CLOSE_RANGE, MEMFD_CREATE = 436, {"x86_64": 319, "aarch64": 279}.get(platform.machine())
+MINCORE = {"x86_64": 27, "aarch64": 232}.get(platform.machine())
 # Files that a command would look for all over the machine, if it did look.
 NAMES_FILES = {"export": "0", "TSLAB_STATS_SIGNAL": "USR1", "TSLAB_PROFILE": "4K,/%n/%n/%n/%n/%n/%n"}
 EXECS = "import os\nos.execv('/bin/sleep', ['sleep', '1000'])\n"
@@ -237,6 +238,14 @@ class Figures(Live):
             done = self.tslab("stat", idle.pid)
             self.assertIn(f"process {idle.pid} has TSLAB_EXPORT=1, and the system refused what that takes", done.stderr)
             self.end(idle)
+
+    def test_a_service_with_a_filter_answers(self):
+        """As of systemd's @system-service, which ends who calls mincore."""
+        refuses = ["/usr/bin/python3", "-c", REFUSES, str(MINCORE), "0"]
+        idle = self.idle(before=refuses)
+        (found,) = self.figures([idle.pid])
+        self.assertGreater(found.figures.process["rss_bytes"], 0)
+        self.assertIsNone(idle.poll())
 
     def test_epochs_by_label(self):
         program = self.start(EPOCHS + BUSY, TSLAB_EPOCH_LIMITS="session=8M:other=1M")
