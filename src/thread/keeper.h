@@ -1,15 +1,15 @@
 /* The keeper: a thread of the library's own that gives memory back while no thread of the program calls. Without it, a
  * process that falls idle keeps what it freed last. program_threads.h says when there is one.
  *
- * While there is something to give back it looks every KEEP_MS: it purges empty runs whose time is over, and empties
+ * While there is something to give back it looks every LOOK_MS: it purges empty runs whose time is over, and empties
  * kept trays, hot runs, attached slabs and exchanges that were not used since its last look. When nothing is left, and
  * no slow operation came, it sweeps the slabs for free pages once. Then it sleeps until a slow operation wakes it.
  * Where reports may be asked for while the program runs, by a signal or by other processes, it looks for that each
- * KEEP_MS.
+ * LOOK_MS.
  *
  * It holds `lock` for each step of its work, and a fork takes that lock, so a fork never cuts it off in the middle of
- * something. It touches a thread's heap only with the lock of the thread's gate. It leaves magazines and outboxes
- * alone, which threads use without that. It ends when it is asked to, after the step that it is in.
+ * something. It touches a thread's heap only with the lock of the thread's gate. Of magazines it takes
+ * what idle.h allows, and leaves outboxes alone. It ends when it is asked to, after the step that it is in.
  *
  * It allocates nothing, has no record, and blocks all signals. Its descriptors are its own (os/helper_thread.h). It
  * never waits while it writes, so a thread that waits for its end does not wait for a reader of its reports.
