@@ -112,7 +112,7 @@ def series_of(lines):
                 at, values = found.setdefault(f"{line['process']}: {moment}", ([], []))
                 at.append(line["at"])
                 values.append(kib)
-        elif line["kind"] == "program":
+        elif line["kind"] == "program" and "rss_kib" in line:
             at, values = found.setdefault(line["name"], ([], []))
             at.append(line["at"])
             values.append(line["rss_kib"])

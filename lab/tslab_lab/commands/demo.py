@@ -164,7 +164,7 @@ def report(found: Results) -> Report:
         lines = series.of(found.series, case)
         figure = findings.main_figure(found, case)
         short, _, long = facts["title"].partition(": ")
-        level = f" ({even})" if (even := findings.level_with(figure)) else ""
+        level = f"\n{even}" if (even := findings.level_with(figure)) else ""
         if lines:
             panels[short + level] = {name: runs[-1:] for name, runs in lines.items()}  # of the last round
         elif figure:
