@@ -146,7 +146,7 @@ IN_A_CHILD(what_is_free_serves_by_name)
     }
     CHECK((grows = tslab_realloc(grows, 100 * FIVE_KB)) != NULL);
     CHECK(counter_get(&limits.refusals) == refusals);
-    CHECK(tslab_epoch_close(epoch, TSLAB_CLOSE_RELEASE, NULL) == TSLAB_OK);
+    CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
 }
 
 IN_A_CHILD(refusals_are_quick)
