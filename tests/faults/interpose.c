@@ -57,7 +57,7 @@
 #define SCHED_CALLS(_)  _(sched_getaffinity) _(sched_setaffinity) _(sched_getscheduler) _(sched_setscheduler)
 #define SIGNAL_CALLS(_) _(rt_sigpending) _(rt_sigprocmask) _(rt_sigtimedwait)
 #define WAIT_CALLS(_)   _(clock_gettime) _(futex) _(ppoll)
-#define OTHER_CALLS(_)  _(close_range) _(getrandom) _(gettid) _(mincore) _(prlimit64) WAIT_CALLS(_)
+#define OTHER_CALLS(_)  _(close_range) _(getrandom) _(gettid) _(prlimit64) WAIT_CALLS(_)
 #define SYSTEM_CALLS(_) MEMORY_CALLS(_) FILE_CALLS(_) READ_CALLS(_) SCHED_CALLS(_) SIGNAL_CALLS(_) OTHER_CALLS(_)
 
 #define CALL_CONSTANT(name) CALL_##name,

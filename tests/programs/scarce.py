@@ -287,7 +287,6 @@ CHANNEL = {
     "ppoll:0:0:EINTR": ("trim: gave back", "figures"),
     "pwritev2:0:0:EAGAIN": ("trim: gave back", "figures"),
     "pwritev2:0:0:ENOSYS,write:0:0:EIO": ("trim: gave back", "figures could not all be written"),
-    "mincore:0:0:ENOMEM": ("trim: gave back", "figures"),
     "fcntl:1:0:EINVAL": ("nobody holds a lock on the file", "nobody holds a lock on the file"),
     "ftruncate:0:0:EINVAL": ("trim: gave back", "figures could not all be written"),
     "lseek:0:0:EINVAL": ("trim: gave back", "figures could not all be written"),
