@@ -55,7 +55,7 @@ HARMLESS = {
 HARMLESS_CALLS = {
     "capget": "the keeper gives up rights, where it can", "capset": "as capget",
     "getpid": "cannot fail", "geteuid": "cannot fail",
-    "mincore": "asked only where the process has no filter, as these have: a page of which nothing is told counts as there",
+    "mincore": "is called only in a process without a filter, and the programs of these tests have one",
     "newfstatat": "when a file was written to: one that tells no time is taken to be none, and is written",
     "personality": "a question; without an answer, addresses are chosen at random",
     "prctl": "a name for those who look, and whether there is a filter: a kernel that does not tell has none",

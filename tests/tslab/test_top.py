@@ -73,7 +73,7 @@ int main(void)
     }
 }
 """
-# Has the kernel refuse a system call from now on, or end who makes it (error 0), and becomes the words.
+# Has the kernel refuse a system call from now on, or end the process that makes it (error 0), and becomes the words.
 REFUSES = """
 import ctypes, os, struct, sys
 number, error = map(int, sys.argv[1:3])
@@ -240,7 +240,7 @@ class Figures(Live):
             self.end(idle)
 
     def test_a_service_with_a_filter_answers(self):
-        """As of systemd's @system-service, which ends who calls mincore."""
+        """The filter is like systemd's @system-service, which ends a process that calls mincore."""
         refuses = ["/usr/bin/python3", "-c", REFUSES, str(MINCORE), "0"]
         idle = self.idle(before=refuses)
         (found,) = self.figures([idle.pid])

@@ -1,6 +1,6 @@
 // resting: threads that had a burst of many sizes, freed all of it, and rest, as a pool of workers does. Then another
-// thread replaces random objects beside them. An operation is one object that it replaces. What a resting thread weighs
-// is reported, before and after that.
+// thread replaces random objects beside them. An operation is one object that it replaces. What such a
+// thread weighs is reported, right after its burst and when it has rested.
 
 #include "many.h"
 
