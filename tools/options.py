@@ -42,7 +42,7 @@ class Option:
         """Nothing where there is no limit and no file."""
         if self.kind == "CHOICE":
             return next(word for word in self.words() if self.fallback.endswith("_" + word.upper().replace("-", "_")))
-        return "" if self.kind in ("LIMITS", "TRACE") else self.number(self.fallback)
+        return "" if self.kind in ("LIMITS", "PATH") else self.number(self.fallback)
 
     def range(self):
         numbers = f"{self.number(self.smallest)} to {self.number(self.largest)} " if self.kind == "NUMBER" else ""

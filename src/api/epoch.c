@@ -187,9 +187,6 @@ static noinline void *alloc_by_name(tslab_epoch epoch, size_t size, size_t align
     void *p = epoch_alloc_in(thread, epoch.id, size, alignment, zero, &status);
     if (unlikely(p == NULL) && status == TSLAB_NO_MEMORY && object_make_room(thread)) {
         p = epoch_alloc_in(thread, epoch.id, size, alignment, zero, &status);
-        if (p != NULL) {
-            limit_forget_refusal();
-        }
     }
     current_thread_put(thread);
     if (p == NULL) {

@@ -100,7 +100,7 @@ static void sweep_at_limit(void)
 
 bool object_make_room(struct thread *thread)
 {
-    if (load_plain(&limits.hard_units) == SIZE_MAX) {
+    if (!limit_take_hard_refusal()) {
         return false;
     }
     gate_lock(&thread->gate);
@@ -137,9 +137,6 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
     void *p = alloc_ambient(thread, hold, size, alignment, class, zero);
     if (unlikely(p == NULL) && object_make_room(thread)) {
         p = alloc_ambient(thread, hold, size, alignment, class, zero);
-        if (p != NULL) {
-            limit_forget_refusal(); /* recycled memory may have served without asking a limit again */
-        }
     }
     laws_at_moment(MOMENT_SLOW_END, thread, 0);
     current_thread_put(thread);

@@ -33,7 +33,7 @@ always_inline void *object_begin(void *p, size_t size)
  * returned. */
 void *object_alloc_ambient(size_t size, size_t alignment, unsigned class, bool *zero);
 
-/* After an allocation failed: where the program has a hard limit, gives back all that counts there and is free. Returns
+/* After an allocation failed: if the hard limit refused it, gives back all that counts there and is free. Returns
  * whether to try again. */
 bool object_make_room(struct thread *thread);
 

@@ -289,21 +289,25 @@ uint32_t depot_take_with_tables(uint32_t *n)
     return first;
 }
 
-static void put_back(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
+static void put_back(uint32_t first, uint32_t n, unsigned kind, uint64_t tables)
 {
+    const uint64_t now_ms = os_now_ms();
     depot_lock();
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     invariant(counter_get(&depot.purging_units) >= n);
     counter_sub(&depot.purging_units, n);
     counter_add(&depot_usage.put_backs, 1);
     run_unmark(first);
-    (void)run_join(first, n, kind, since_ms);
+    (void)run_join(first, n, kind, kind == RUN_DIRTY ? now_ms : tables);
+    if (kind == RUN_CLEAN && tables == TABLES_THERE) {
+        run_count_purged(n, now_ms);
+    }
     depot_unlock();
 }
 
 void depot_put_unpurged(uint32_t first, uint32_t n)
 {
-    put_back(first, n, RUN_DIRTY, os_now_ms());
+    put_back(first, n, RUN_DIRTY, TABLES_THERE);
 }
 
 void depot_put_without_tables(uint32_t first, uint32_t n)
@@ -324,16 +328,12 @@ void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut)
 void depot_put_purged(uint32_t first, uint32_t n)
 {
     const uint32_t from = arena_page_up(first), end = first + n;
-    const uint64_t now_ms = os_now_ms();
     invariant(from < end && end == arena_page_up(end));
     if (first < from) {
         depot_split_taken(first, n, from - first);
         depot_put_unpurged(first, from - first);
     }
     put_back(from, end - from, RUN_CLEAN, TABLES_THERE);
-    depot_lock();
-    run_count_purged(end - from, now_ms);
-    depot_unlock();
 }
 
 bool depot_could_merge(uint64_t put_backs)

@@ -58,6 +58,15 @@ void limit_forget_refusal(void)
     }
 }
 
+bool limit_take_hard_refusal(void)
+{
+    const bool was_hard = TSLAB_SIM || (last_refusal.whose != NULL && last_refusal.kind == LIMIT_KIND_HARD);
+    if (was_hard) {
+        limit_forget_refusal();
+    }
+    return was_hard && load_plain(&limits.hard_units) != SIZE_MAX;
+}
+
 /* Whether a line may be written. Of several threads one may. */
 static bool may_tell(void)
 {

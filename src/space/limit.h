@@ -82,6 +82,10 @@ struct limit_refusal {
 void limit_note_refusal(const struct limit_refusal *refusal);
 void limit_forget_refusal(void);
 
+/* Whether the last one was by the hard limit. Forgets it then: the caller gives memory back, which may serve without
+ * asking a limit again. */
+bool limit_take_hard_refusal(void);
+
 /* An allocation fails: tells tracers. If a limit was the reason, counts the refusal, and writes a line, but not more
  * than one in a minute. Outside of all gates and locks. */
 void limit_no_memory(size_t bytes);

@@ -8,6 +8,8 @@
 #include "os/container.h"
 #include "space/limit.h"
 #include "space/reclaim.h"
+#include "thread/heap.h"
+#include "thread/thread.h"
 
 #include <pthread.h>
 #include <tslab/tslab.h>
@@ -146,6 +148,24 @@ IN_A_CHILD(what_is_free_serves_by_name)
     }
     CHECK((grows = tslab_realloc(grows, 100 * FIVE_KB)) != NULL);
     CHECK(counter_get(&limits.refusals) == refusals);
+    CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
+}
+
+/* Caches of the process are no part of what an epoch's limit counts: they stay where that refuses. */
+IN_A_CHILD(an_epochs_refusal_empties_no_cache)
+{
+    const struct tslab_epoch_options options = { .limit_bytes = MIB };
+    const tslab_epoch epoch = tslab_epoch_open(&options);
+    set_limits(HARD_MIB, 0);
+    (void)fill(64, 32);
+    empty();
+    const struct magazine *const magazine = &front_current->thread->heap.front.magazine[class_of_size(64)];
+    const size_t cached = magazine_slots(magazine);
+    CHECK(cached != 0 && tslab_epoch_malloc(epoch, 2 * MIB) == NULL);
+    CHECK(tslab_epoch_enter(epoch) >= TSLAB_OK && tslab_malloc(2 * MIB) == NULL);
+    CHECK(tslab_epoch_leave(epoch) == TSLAB_OK);
+    CHECK(counter_get(&limits.epoch_refusals) == 2 && magazine_slots(magazine) == cached);
+    CHECK(tslab_malloc(2 * HARD_MIB * MIB) == NULL && magazine_slots(magazine) == 0);
     CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
 }
 
