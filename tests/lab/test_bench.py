@@ -2,6 +2,9 @@
 
 import json
 import math
+import os
+import shutil
+from pathlib import Path
 
 from lab_test import ONE_PLACE, ROOT, LabTest, main
 from tslab_lab.estimates import intervals, medians
@@ -103,6 +106,22 @@ class Bench(LabTest):
             self.assertIn(f",{case.name},", kept)
         self.assertIn('"Time per operation, ns",pair,glibc,', kept)
         self.assertNotIn(str(ROOT), text + kept)
+
+    def test_another_c_library_by_its_loader(self):
+        loader = Path(
+            "/lib64/ld-linux-x86-64.so.2" if os.uname().machine == "x86_64" else "/lib/ld-linux-aarch64.so.1"
+        ).resolve()
+        done = self.bench("bulk64-1k-fifo", "--allocators", f"glibc,second={loader}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        header, *lines, _ = self.lines()
+        self.assertEqual({line["allocator"] for line in lines}, {"glibc", "second"})
+        versions = {name: facts["version"] for name, facts in header["allocators"].items()}
+        self.assertEqual(versions["second"], versions["glibc"])
+        lonely = shutil.copy(loader, self.own)
+        done = self.bench("bulk64-1k-fifo", "--allocators", f"lonely={lonely}")
+        self.assertIn(f"a workload does not run on the C library beside {lonely}", done.stderr)
+        done = self.bench("python", "--allocators", f"second={loader}")
+        self.assertIn("python: second is a C library, which runs workloads alone", done.stderr)
 
     def test_an_allocator_that_damages_takes_no_part_and_is_told(self):
         for source, words in (

@@ -16,11 +16,12 @@ from tslab_lab.base.shapes import Environment, Record, Words
 from tslab_tools import drop_in
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+_LOADER = re.compile(r"ld(-linux)?\b.*\.so(\.\d+)?")
 
 
 @dataclass(frozen=True)
 class Library:
-    """An allocator that is here. `path` is None for the C library's own."""
+    """An allocator that is here. `path` is None for a C library's own: the system's, or that beside `loader`."""
 
     name: str
     title: str
@@ -30,6 +31,11 @@ class Library:
     sha256: str | None = None
     environment: Environment = field(default_factory=dict)
     released: str = ""  # YYYY-MM-DD, as far as it is known: of a release, of a package, of a file that was named
+    loader: Path | None = None
+
+    def argv(self, argv: Words) -> list[str]:
+        """What runs the program. Its children have the system's C library."""
+        return [str(self.loader), "--library-path", str(self.loader.parent), *argv] if self.loader else [*argv]
 
 
 def words(text: str) -> list[str]:
@@ -48,6 +54,9 @@ def found(names: Iterable[str], library: Path | None = None) -> tuple[dict[str, 
             continue
         if path:
             path = drop_in.checked(path)
+            if _LOADER.fullmatch(path.name):
+                here[name] = _libc_beside(name, path)
+                continue
             version = _version_in(path)
             here[name] = Library(name, name, path, version, "named by path", sha256_of(path), released=_day_of(path))
         elif name == OURS:
@@ -75,6 +84,10 @@ def proven_environment(library: Library, argv: Words, who: str) -> Environment:
     """The same, after a run of `argv` has shown that its malloc comes from there. A program that is linked against an
     allocator is brought back to the C library's malloc where that is wanted."""
     result = environment(library)
+    if library.loader:
+        if f" {library.loader.parent}/libc.so" not in drop_in.output_of([*library.argv([]), "--list", *argv[:1]]):
+            raise processes.Failure(f"{who} does not run on the C library beside {library.loader}.")
+        return result
     if library.path:
         processes.require_served_by(library.path, argv, who, result)
     else:
@@ -151,6 +164,13 @@ def _ours(library: Path | None) -> Library:
     return Library(
         OURS, ALLOCATORS[OURS].title, path, _version_in(path), source, sha256_of(path), released=_day_of(path)
     )
+
+
+def _libc_beside(name: str, loader: Path) -> Library:
+    version = re.search(r"version (\d+\.\d+)", drop_in.output_of([loader, "--version"]))
+    if not version:
+        raise processes.Failure(f"{loader} is no loader of glibc.")
+    return Library(name, name, None, version[1], "named by its loader", sha256_of(loader), {}, _day_of(loader), loader)
 
 
 def _look_for(allocator: Allocator, here: dict[str, Library], missing: dict[str, str]) -> None:

@@ -37,7 +37,7 @@ class Runner:
         latency: bool = False,
         littered: bool = False,
     ) -> None:
-        self.cases, self.quick, self._latency = cases, quick, latency
+        self.cases, self.quick, self._latency, self._libraries = cases, quick, latency, libraries
         ours = [case for case in cases if isinstance(case, Case)]
         probe = named.parse(PROBE)
         self._directory = compiled.build([*ours, probe], latency) if ours else None
@@ -48,6 +48,8 @@ class Runner:
         for name, library in libraries.items():
             shared = installed.proven_environment(library, self._argv(probe, False), "a workload") if ours else {}
             for case in cases:
+                if library.loader and not isinstance(case, Case):
+                    raise processes.Failure(f"{case.name}: {name} is a C library, which runs workloads alone.")
                 own = (
                     shared if isinstance(case, Case) else installed.proven_environment(library, case.probe(), case.name)
                 )
@@ -62,7 +64,7 @@ class Runner:
         environment, who = self.environments[case.name, allocator] | more, f"{case.name} on {allocator}"
         if isinstance(case, programs.Program):
             return (case.measure_paced if self._latency else case.measure)(environment, self.quick, who)
-        return processes.figures(self._argv(case, self.quick), environment, who)
+        return processes.figures(self._libraries[allocator].argv(self._argv(case, self.quick)), environment, who)
 
     def facts(self, case: AnyCase) -> Record:
         """What a file of results says of the case."""
