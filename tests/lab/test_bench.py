@@ -122,6 +122,9 @@ class Bench(LabTest):
         self.assertIn(f"a workload does not run on the C library beside {lonely}", done.stderr)
         done = self.bench("python", "--allocators", f"second={loader}")
         self.assertIn("python: second is a C library, which runs workloads alone", done.stderr)
+        for command in ("rss", "true"), ("epochs",):
+            done = self.lab(command[0], "--allocators", f"second={loader}", *command[1:], timeout=100)
+            self.assertIn("second is a C library", done.stderr)
 
     def test_an_allocator_that_damages_takes_no_part_and_is_told(self):
         for source, words in (

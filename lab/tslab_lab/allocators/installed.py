@@ -75,19 +75,24 @@ def is_built_here(library: Library) -> bool:
 
 def environment(library: Library) -> Environment:
     """The environment for a program that shall run on this library."""
+    if library.loader:
+        raise processes.Failure(f"{library.name} is a C library: only bench and ab measure it, with workloads.")
     result = processes.environment(library.path) | library.environment
     result.pop(drop_in.VARIABLE, None)  # it is the lab's, not the allocator's, which would complain about it
     return result
+
+
+def environment_of_loaded(library: Library, argv: Words, who: str) -> Environment:
+    """The environment for a program that Library.argv starts, where there is a loader."""
+    if f" {library.argv([])[2]}/libc.so" not in drop_in.output_of([*library.argv([]), "--list", *argv[:1]]):
+        raise processes.Failure(f"{who} does not run on the C library beside {library.loader}.")
+    return processes.environment() | library.environment
 
 
 def proven_environment(library: Library, argv: Words, who: str) -> Environment:
     """The same, after a run of `argv` has shown that its malloc comes from there. A program that is linked against an
     allocator is brought back to the C library's malloc where that is wanted."""
     result = environment(library)
-    if library.loader:
-        if f" {library.loader.parent}/libc.so" not in drop_in.output_of([*library.argv([]), "--list", *argv[:1]]):
-            raise processes.Failure(f"{who} does not run on the C library beside {library.loader}.")
-        return result
     if library.path:
         processes.require_served_by(library.path, argv, who, result)
     else:

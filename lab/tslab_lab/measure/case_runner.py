@@ -46,13 +46,12 @@ class Runner:
                 case.prepare_paced() if latency else case.prepare()
         self.environments: dict[tuple[str, str], Environment] = {}  # by case and library
         for name, library in libraries.items():
-            shared = installed.proven_environment(library, self._argv(probe, False), "a workload") if ours else {}
+            prove = installed.environment_of_loaded if library.loader else installed.proven_environment
+            shared = prove(library, self._argv(probe, False), "a workload") if ours else {}
             for case in cases:
                 if library.loader and not isinstance(case, Case):
                     raise processes.Failure(f"{case.name}: {name} is a C library, which runs workloads alone.")
-                own = (
-                    shared if isinstance(case, Case) else installed.proven_environment(library, case.probe(), case.name)
-                )
+                own = shared if isinstance(case, Case) else prove(library, case.probe(), case.name)
                 self.environments[case.name, name] = compiled.littered(own) if littered else own
 
     def _argv(self, case: Case, quick: bool) -> list[str]:
