@@ -15,7 +15,7 @@ from version import version
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src"
 # What replaces libc's malloc. All else is the engine.
-DROPIN = ("api/malloc", "api/jemalloc", "api/threads", "api/cxx")
+DROPIN = ("api/malloc", "api/jemalloc", "api/threads", "api/sleep", "api/cxx")
 
 INCLUDE = re.compile(r'^#include ([<"])([^>"]+)[>"]\n', re.M)
 # A definition as clang-format writes it: the brace has a line of its own. A prototype ends with a semicolon.

@@ -58,7 +58,7 @@ enum option_when { ANY_TIME, AT_START, FOR_TESTS };
       "the most free memory that may wait for reuse, whatever the program does")                                       \
     X(KEEPER, keeper, KIND_NUMBER, 1, 0, 2, "", AT_START,                                                              \
       "a thread of the library gives memory back while the program is idle: 0 never, 1 when a program on the drop-in " \
-      "has two threads or more, 2 always")                                                                             \
+      "has two threads or more (the only thread gives back while it sleeps), 2 always")                                \
     X(CACHE_BYTES, cache_bytes, KIND_NUMBER, 0, 0, TIB, "bytes", ANY_TIME,                                             \
       "limit on all thread caches together; 0: 128 MiB, or an eighth of the memory in use if that is more")            \
     X(HUGE_PAGES, huge_pages, KIND_CHOICE, HUGE_PAGES_ADAPTIVE, 0, 0, "adaptive, always, never", AT_START,             \

@@ -16,6 +16,7 @@
 #include "slab/partial_list.h"
 #include "space/limit.h"
 #include "thread/keeper.h"
+#include "thread/nap.h"
 #include "thread/thread.h"
 
 #include <pthread.h>
@@ -283,6 +284,7 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
+    nap_is_in_child();
     if (!is_in_fork()) {
         return;
     }

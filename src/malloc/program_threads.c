@@ -89,6 +89,7 @@ static void start(void)
     struct thread *const thread = front_current->thread;
     invariant(lock_is_held(&program_threads.lock) && !is_kept());
     store_seq_cst(&program_threads.is_kept, 1);
+    store_seq_cst(&reclaim_waits, 0); /* no thread naps any more */
     os_thread_comes();
     if (thread != NULL) {
         scope_pause(thread);

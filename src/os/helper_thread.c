@@ -167,6 +167,11 @@ bool helper_thread_may_ask(void)
     return is_apart && at_start.filter == 0;
 }
 
+bool helper_thread_found_no_filter(void)
+{
+    return at_start.bytes != 0 && at_start.filter == 0;
+}
+
 static bool is_running(uint32_t thread)
 {
     unsigned char processors[sizeof at_start.processors];

@@ -44,6 +44,9 @@ bool helper_thread_is_apart(void);
  * know: systemd's @system-service has no mincore. */
 bool helper_thread_may_ask(void);
 
+/* Whether it was noted that the process had no filter at its start. Any thread. */
+bool helper_thread_found_no_filter(void);
+
 /* Waits until the thread with this number (os_thread_id), which was joined, is gone. Asks in a way in which libc's own
  * malloc asks for the number of processors, so that a filter should have nothing against it. */
 void helper_thread_wait(uint32_t thread);

@@ -24,7 +24,7 @@ struct keeper keeper = { .lock = LOCK_INIT(RANK_KEEPER) };
 
 static bool is_to_end(void)
 {
-    return load_seq_cst(&keeper.is_asked_to_end) != 0;
+    return load_seq_cst(&keeper.is_asked_to_end) != 0 || (keeper.nap_is_over != NULL && keeper.nap_is_over());
 }
 
 /* Looks at the heaps of some records, from the given one on, and empties those that are idle. The list of all records
@@ -115,6 +115,26 @@ bool keeper_look(bool sweeps)
         repeat(purge_trays);
     }
     return left || (counter_get(&depot.units[RUN_DIRTY]) != 0 && !reclaim_is_refused());
+}
+
+bool keeper_nap(bool (*is_over)(void), bool *swept)
+{
+    uint32_t waits = 0;
+    if (!lock_try(&keeper.lock)) {
+        return true;
+    }
+    invariant(is_over != NULL && keeper.nap_is_over == NULL && !front_current->thread->gate.is_inside);
+    keeper.nap_is_over = is_over;
+    lock_release(&keeper.lock);
+    const bool is_new = cas_seq_cst(&reclaim_waits, &waits, RECLAIM_NAPS);
+    bool left = keeper_look(false) || is_new;
+    *swept = *swept && !is_new;
+    if (!left && !*swept) {
+        left = keeper_look(true);
+        *swept = true;
+    }
+    keeper.nap_is_over = NULL;
+    return left || keeper.waits;
 }
 
 void keeper_look_last(void)

@@ -28,6 +28,7 @@ struct keeper {
     atomic_u32 is_asked_to_end; /* it naps on this word */
     atomic_u32 thread;          /* its number */
     atomic_u64 looks;           /* since the start of the process */
+    bool (*nap_is_over)(void);  /* asked between the steps of a look that is part of a nap; else NULL */
     bool waits;                 /* until threads have done nothing for so long that it takes slots of theirs */
 };
 
@@ -41,6 +42,10 @@ void keeper_ask_to_end(void);
 
 /* There is no keeper: it has ended, or this is the child of a fork. The next one is not asked to end. */
 void keeper_is_gone(void);
+
+/* A look by a thread that sleeps (nap.h), in a process without a keeper. It sweeps, and sets *swept, when nothing else
+ * is left and no slow operation came since the look before. Returns whether there is something to give back later. */
+bool keeper_nap(bool (*is_over)(void), bool *swept);
 
 /* The last look, by the thread whose end leaves the program with one thread and no keeper: what lies in the exchange
  * goes back to its slabs, and what is too much or old goes back to the system. With signals blocked. */

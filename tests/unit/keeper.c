@@ -9,6 +9,7 @@
 #include "thread/cache_budget.h"
 #include "thread/exchange.h"
 #include "thread/keeper.h"
+#include "thread/nap.h"
 #include "thread/thread.h"
 
 #include <dirent.h>
@@ -407,4 +408,84 @@ IN_A_CHILD(a_sweep_purges_around_survivors)
         CHECK(((const char *)objects[i])[OBJECT_BYTES - 1] == 1);
         tslab_free(objects[i]);
     }
+}
+
+static enum signals_came nap_alone(void)
+{
+    return nap_take(&(struct sleeper){ .count = 0 });
+}
+
+static void burst_of_slots(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        burst();
+    }
+}
+
+static size_t dirty_bytes(void)
+{
+    return (size_t)counter_get(&depot.units[RUN_DIRTY]) << UNIT_SHIFT;
+}
+
+/* Young memory stays, as it does for the keeper. When nothing is left there are no naps until a slow operation. */
+IN_A_CHILD(naps_give_back_what_is_old)
+{
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    clock_ms += 5000;
+    option_values[OPTION_KEEPER] = 0;
+    CHECK(nap_wait_ms() == UINT64_MAX);
+    nap_allow();
+    burst_of_slots(2);
+    CHECK(nap_wait_ms() == 0 && dirty_bytes() > 2 * MIB);
+    CHECK(nap_alone() == SIGNALS_NONE && dirty_bytes() > MIB && nap_wait_ms() == 250);
+    clock_ms += 200;
+    CHECK(nap_wait_ms() == 50);
+    for (unsigned i = 0; i < 30; i++, clock_ms += 250) {
+        (void)nap_alone();
+    }
+    CHECK(dirty_bytes() == 0 && nap_wait_ms() == UINT64_MAX);
+    burst_of_slots(2);
+    nap_is_in_child();
+    clock_ms += 250;
+    CHECK(nap_wait_ms() == 0);
+    option_values[OPTION_PURGE] = PURGE_NEVER;
+    CHECK(nap_wait_ms() == UINT64_MAX);
+    option_values[OPTION_PURGE] = PURGE_ADAPTIVE;
+    CHECK(nap_wait_ms() == 0);
+    nap_forbid();
+    CHECK(nap_wait_ms() == UINT64_MAX);
+}
+
+/* A signal ends it, and so does a file that is ready. */
+static volatile sig_atomic_t came;
+static void note(int signal)
+{
+    came = signal;
+}
+
+IN_A_CHILD(a_nap_ends_for_signals_and_files)
+{
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    clock_ms += 5000;
+    option_values[OPTION_KEEPER] = 0;
+    nap_allow();
+    burst_of_slots(2);
+    (void)nap_alone();
+    clock_ms += 5000;
+    const size_t dirty = dirty_bytes();
+    struct pollfd file = { 1 << 20, POLLIN, 0 }; /* there is no such file, so nothing would wait for it */
+    CHECK(nap_take(&(struct sleeper){ .files = &file, .count = 1 }) == SIGNALS_NONE && dirty_bytes() == dirty);
+    CHECK(nap_wait_ms() == 250);
+    clock_ms += 250;
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGUSR1);
+    struct sigaction action = { .sa_handler = note, .sa_flags = SA_RESTART };
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0 && sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+    CHECK(raise(SIGUSR1) == 0 && memory_is_readable(&set, sizeof set) && !memory_is_readable(NULL, sizeof set));
+    CHECK(signals_came(0) == SIGNALS_RESTART && signals_came(UINT64_MAX) == SIGNALS_NONE && came == 0);
+    CHECK(nap_alone() == SIGNALS_NONE && dirty_bytes() < dirty && came == 0);
+    CHECK(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0 && came == SIGUSR1);
 }

@@ -23,7 +23,7 @@ OPTIONS = (
     Option("purge_delay_ms", "MS", "0 to 3600000 ms", "how long free memory waits for reuse before its pages go back to the system", True),
     Option("retain_bytes", "BYTES", "0 to 1T bytes", "free memory that may wait for reuse in any case; more may where the program took as much lately", True),
     Option("retain_limit_bytes", "BYTES", "0 to 1T bytes", "the most free memory that may wait for reuse, whatever the program does", True),
-    Option("keeper", "N", "0 to 2", "a thread of the library gives memory back while the program is idle: 0 never, 1 when a program on the drop-in has two threads or more, 2 always", False),
+    Option("keeper", "N", "0 to 2", "a thread of the library gives memory back while the program is idle: 0 never, 1 when a program on the drop-in has two threads or more (the only thread gives back while it sleeps), 2 always", False),
     Option("cache_bytes", "BYTES", "0 to 1T bytes", "limit on all thread caches together; 0: 128 MiB, or an eighth of the memory in use if that is more", True),
     Option("huge_pages", "WORD", "adaptive, always, never", "which memory may have huge pages; adaptive: where a large program grows", False),
     Option("stats", "FORM[,FILE]", "FORM[,FILE], FORM 0 to 2, FILE up to 255 bytes", "statistics at exit (0: none, 1: a summary, 2: JSON), on stderr or in FILE, where %p is the process, %e the program, %n a count", True),
