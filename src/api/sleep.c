@@ -50,7 +50,7 @@ int accept4(int file, void *restrict address, unsigned *restrict length, int fla
     X(accept4)                                                                                                         \
     X(prctl)
 
-#define POINTER(name) __typeof__(name) *name;
+#define POINTER(name) __typeof__(name) *(name);
 static struct {
     SLEEPS(POINTER)
 } of_libc;

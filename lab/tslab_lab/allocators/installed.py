@@ -35,7 +35,8 @@ class Library:
 
     def argv(self, argv: Words) -> list[str]:
         """What runs the program. Its children have the system's C library."""
-        return [str(self.loader), "--library-path", str(self.loader.parent), *argv] if self.loader else [*argv]
+        first = [str(self.loader), "--library-path", str(self.loader.parent)] if self.loader else []
+        return first + [str(word) for word in argv]
 
 
 def words(text: str) -> list[str]:
@@ -84,7 +85,7 @@ def environment(library: Library) -> Environment:
 
 def environment_of_loaded(library: Library, argv: Words, who: str) -> Environment:
     """The environment for a program that Library.argv starts, where there is a loader."""
-    if f" {library.argv([])[2]}/libc.so" not in drop_in.output_of([*library.argv([]), "--list", *argv[:1]]):
+    if f" {library.argv([])[2]}/libc.so" not in drop_in.output_of(library.argv(["--list", *argv[:1]])):
         raise processes.Failure(f"{who} does not run on the C library beside {library.loader}.")
     return processes.environment() | library.environment
 
@@ -172,7 +173,7 @@ def _ours(library: Path | None) -> Library:
 
 
 def _libc_beside(name: str, loader: Path) -> Library:
-    version = re.search(r"version (\d+\.\d+)", drop_in.output_of([loader, "--version"]))
+    version = re.search(r"version (\d+\.\d+)", drop_in.output_of([str(loader), "--version"]))
     if not version:
         raise processes.Failure(f"{loader} is no loader of glibc.")
     return Library(name, name, None, version[1], "named by its loader", sha256_of(loader), {}, _day_of(loader), loader)
