@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 # Those in which only epochs are used: what a process keeps by age depends on how busy the machine is.
-HOLD = (5, 6, *range(9, 16), 17, 22, 24, 25, 33, 35, 38, 39, 41, 42, 44, 49, 50, 52, 54, 56, 59, 64, 65, 66, 67, 70, 76, 193)
+HOLD = (6, *range(9, 16), 17, 22, 24, 25, 33, 35, 38, 39, 41, 42, 44, 49, 50, 52, 54, 56, 59, 64, 65, 66, 67, 70, 76, 193)
 BROKEN_OF_A_HUNDRED = 10
 
 

@@ -79,4 +79,4 @@ def of(mib: int) -> Iterator[Limit]:
                     yield limit
                     return
         shell = ["/bin/sh", "-c", f'ulimit -v {mib << 10} && exec "$@"', "sh"]
-        yield Limit("of addresses: no control group can be made here", lambda name: shell)
+        yield Limit("of addresses, which stay mapped: no control group can be made here", lambda name: shell)
