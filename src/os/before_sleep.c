@@ -73,8 +73,8 @@ bool file_blocks(int file)
 /* The kernel reads a mask before it refuses what to do with it. */
 bool memory_is_readable(const void *start, size_t bytes)
 {
-    const uint64_t *const first = start, *const last = first + bytes / sizeof *first - 1;
-    invariant(bytes != 0 && bytes % sizeof *first == 0);
-    return SYSTEM_CALL(rt_sigprocmask, -1, first, NULL, sizeof *first) == -EINVAL &&
-           SYSTEM_CALL(rt_sigprocmask, -1, last, NULL, sizeof *last) == -EINVAL;
+    const uintptr_t first = (uintptr_t)start, last = first + bytes - sizeof(uint64_t);
+    invariant(bytes != 0 && bytes % sizeof(uint64_t) == 0);
+    return SYSTEM_CALL(rt_sigprocmask, -1, first, NULL, sizeof(uint64_t)) == -EINVAL &&
+           SYSTEM_CALL(rt_sigprocmask, -1, last, NULL, sizeof(uint64_t)) == -EINVAL;
 }
