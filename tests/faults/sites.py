@@ -34,7 +34,7 @@ HARMLESS = {
     "pthread_setcancelstate": "a word of the calling thread's",
     "pthread_attr_setstacksize": "refuses only what is less than the least stack, and then the default one serves",
     "sigaction": "refuses only numbers that the option stats_signal does not take", "raise": "a signal that there is, to this thread",
-    "pthread_self": "cannot fail", "__progname": "a variable", "program_invocation_short_name": "a variable",
+    "pthread_self": "cannot fail", "__libc_current_sigrtmin": "cannot fail", "__progname": "a variable", "program_invocation_short_name": "a variable",
     "getauxval": "a look at what the kernel left on the stack",
     "memchr": "memory", "memcpy": "memory", "memmove": "memory", "memset": "memory", "strchr": "memory", "strcspn": "memory", "strlen": "memory", "strspn": "memory",
     "strncmp": "memory", "strncpy": "memory", "strrchr": "memory", "strstr": "memory", "strnlen": "memory", "memcmp": "memory", "strcmp": "memory",
@@ -57,6 +57,9 @@ HARMLESS_CALLS = {
     "getpid": "cannot fail", "geteuid": "cannot fail",
     "mincore": "is called only in a process without a filter, and the programs of these tests have one",
     "newfstatat": "when a file was written to: one that tells no time is taken to be none, and is written",
+    "rt_sigprocmask": "refused, there are no naps, and no pointer is taken to be readable",
+    "rt_sigpending": "as without signals", "rt_sigaction": "as rt_sigpending", "fcntl": "a file that is not there blocks nobody",
+    "ppoll": "a file that cannot be asked is ready: the call itself tells", "pselect6": "as ppoll",
     "personality": "a question; without an answer, addresses are chosen at random",
     "prctl": "a name for those who look, and whether there is a filter: a kernel that does not tell has none",
 }
