@@ -93,13 +93,13 @@ static bool is_set_size(int count)
     return count >= 0 && count <= FD_SETSIZE;
 }
 
-/* Sets have so many words. */
+/* The words of a set in which select looks for so many files. */
 static size_t words_of(int files)
 {
     return ((size_t)files + 63) / 64;
 }
 
-/* A call that sleeps. `part` sleeps for so many ns, and returns 0 when they have passed. */
+/* A call of the program's that sleeps. `part` calls libc's function for so many ns, and returns 0 when they passed. */
 struct call {
     int (*part)(const struct call *call, uint64_t ns);
     struct sleeper sleeper;
@@ -108,7 +108,7 @@ struct call {
     int most;  /* and how much */
     const sigset_t *mask;
     fd_set *sets[3];
-    fd_set *saved[3]; /* what they are at first */
+    fd_set *saved[3]; /* copies of the program's sets, because each part changes them */
 };
 
 static uint64_t now_ns(void)
@@ -373,7 +373,7 @@ TSLAB_API unsigned sleep(unsigned seconds)
     return OF_LIBC(sleep)(seconds);
 }
 
-/* Accept has no time, and goes on after some handlers. So signals wait in short parts, and tell what their handlers do.
+/* The kernel goes on with accept after some handlers. So signals wait in short parts, which tells what handler it is.
  */
 static noinline bool accept_is_cut(int socket)
 {

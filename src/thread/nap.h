@@ -1,6 +1,6 @@
-/* A nap: the thread of a process without a keeper gives memory back while it sleeps. It sleeps for LOOK_MS first, then
- * does what the keeper does in a look (keeper.h), and so on until nothing is left. So what goes back is what the keeper
- * would give back: a program that works on keeps it. All signals wait during a look, and the first that comes ends it.
+/* A nap: the thread of a process without a keeper gives memory back while it sleeps. When LOOK_MS have passed since its
+ * last look, it looks as the keeper does (keeper.h), and so on until nothing is left. So a program that works on keeps
+ * what it uses. All signals wait during a look, and the first that comes ends it.
  *
  * Invariants: there is no nap beside a keeper, nor in a slow operation. Threads: any, also in a signal handler. */
 #ifndef TSLAB_THREAD_NAP_H

@@ -220,7 +220,7 @@ static void alarm_in_us(long us)
     CHECK(setitimer(ITIMER_REAL, &timer, NULL) == 0);
 }
 
-/* No early return, and the time that is left is said. */
+/* The call does not return early, and select says how much of its time is left. */
 static void check_times(const struct call *call)
 {
     const int ms = call->sleep == by_sleep ? 1000 : 40;
